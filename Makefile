@@ -1,0 +1,40 @@
+# make run [STUDY=studies/widths.yaml]   install into .venv and sweep a study in its quick form
+# make test                              install the test tools too, then lint, types, import rules and the suite
+# make test-long                         the same with the full sizes (up to an hour)
+# make bench                             CPU seconds and ratios of the engine
+PYTHON ?= python3
+STUDY ?= studies/widths.yaml
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test test-long lint bench clean
+
+run: $(VENV)/.installed
+	$(BIN)/gemsim sweep $(STUDY) --quick
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -m "not long"
+
+test-long: lint
+	$(BIN)/python -m pytest -n 2 --timeout 3000
+
+lint: $(VENV)/.installed-tests
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/engine.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gemsim needs Python 3.11 or later; name one with make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-tests: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint]'
+	touch $@

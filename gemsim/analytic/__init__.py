@@ -1,0 +1,1 @@
+"""The analytic twin: closed forms and chains that a correct simulation must agree with where they apply."""

@@ -1,0 +1,148 @@
+"""`gemsim check`: a study fully resolved, what follows from it, and what a sweep of it would cost; nothing is run."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from gemsim.scenario import Scenario
+    from gemsim.spec.loading import LoadedStudy
+    from gemsim.spec.study import StudySpec
+
+Row = tuple[str, str, str]
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--quick", is_flag=True, help="Check the study's small version.")
+def check(study: Path, quick: bool) -> None:
+    """Print STUDY fully resolved, with the source of every value, what follows from it and its design points.
+
+    Nothing is run. All that is wrong with the study is reported at once, with exit code 2.
+    """
+    from gemsim.spec.loading import load_study
+    from gemsim.spec.printing import explain, study_hash
+
+    loaded = load_study(study, quick=quick)
+    _section(f"{loaded.spec.title}", f"{study}{' (quick)' if quick else ''}, study {study_hash(loaded.spec)[:12]}")
+    _table([(row.path, row.value, row.origin) for row in explain(loaded)])
+    _derived(loaded.spec)
+    points = _points(loaded)
+    _design_points(loaded, points)
+    _cost(loaded, points)
+
+
+def _derived(spec: StudySpec) -> None:
+    from gemsim import scenario
+    from gemsim.errors import Infeasible
+
+    _section("Derived", "of the study as written, before anything is swept")
+    try:
+        built = scenario.build(spec)
+    except Infeasible as error:
+        click.echo(f"  the study as written cannot exist: {error.reason}")
+        return
+    _table(scenario.derived(built))
+    _table([(name, _plain(value), "") for name, value in scenario.describe(built).items() if name != "notes"])
+    _bullets(scenario.describe(built).get("notes"))
+
+
+def _points(loaded: LoadedStudy) -> list[tuple[StudySpec | None, Scenario | None, str]]:
+    """Each design point as its spec, its scenario and, where it cannot exist, the reason."""
+    from gemsim import scenario
+    from gemsim.errors import Infeasible, StudyError
+    from gemsim.spec.loading import resolve_point
+    from gemsim.study.design import expand
+
+    spec, points = loaded.spec, list[tuple[Any, Any, str]]()
+    for design in expand(grid=spec.sweep.grid, zipped=spec.sweep.zip, compare=spec.compare):
+        point = None
+        try:
+            point = resolve_point(loaded, design.assignments)
+            points.append((point, scenario.build(point), ""))
+        except Infeasible as error:
+            points.append((point, None, error.reason))
+        except StudyError as error:
+            points.append((point, None, "; ".join(f"{one.path}: {one.what}" for one in error.problems)))
+    return points
+
+
+def _design_points(loaded: LoadedStudy, points: list[tuple[StudySpec | None, Scenario | None, str]]) -> None:
+    sweep = loaded.spec.sweep
+    feasible = [built for _, built, _ in points if built is not None]
+    distinct = len({built.id for built in feasible})
+    _section("Design points", f"{len(points)}: {len(feasible)} feasible, {len(points) - len(feasible)} infeasible")
+    axes = [(path, ", ".join(map(str, values)), "grid") for path, values in sweep.grid.items()]
+    axes += [(path, ", ".join(map(str, values)), "zip") for path, values in sweep.zip.items()]
+    axes += [("compare", ", ".join(loaded.spec.compare), "variants")] if loaded.spec.compare else []
+    _table(axes)
+    if distinct < len(feasible):
+        click.echo(f"  {len(feasible)} feasible points are {distinct} designs (m = 0 at any k is one design)")
+    _bullets(f"{count} infeasible: {reason}" for reason, count in Counter(r for _, _, r in points if r).most_common())
+
+
+def _cost(loaded: LoadedStudy, points: list[tuple[StudySpec | None, Scenario | None, str]]) -> None:
+    """What a sweep costs: it grows with the failures that are simulated."""
+    distinct = {built.id: spec for spec, built, _ in points if built is not None and spec is not None}
+    if not distinct:
+        _section("Expected cost", "nothing can be run")
+        return
+    per_run = {id_: failures_per_run(spec) for id_, spec in distinct.items()}
+    replications = loaded.spec.run.replications
+    low, high = min(per_run.values()), max(per_run.values())
+    each = f"{low:,.0f}" if high - low < 1 else f"{low:,.0f} to {high:,.0f}"
+    total = sum(per_run.values()) * replications
+    _section("Expected cost", "")
+    _table(
+        [
+            ("failures per run", each, "rates × horizon; before the time lost to restarts where exposure is running"),
+            ("runs", f"{len(distinct) * replications:,}", f"{len(distinct)} designs × {replications} replications"),
+            ("failures to simulate", f"{total:,.0f}", "the cost of a sweep grows with this number"),
+        ]
+    )
+
+
+def failures_per_run(spec: StudySpec) -> float:
+    """Expected failures of one run: rates times the horizon, or times the useful time of a work target (at least)."""
+    seconds = spec.run.horizon if spec.run.horizon is not None else (spec.run.steps or 0) * spec.workload.step
+    cluster = spec.cluster
+    rates = [one.job_rate(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node) for one in spec.failures.resolved()]
+    return sum(rates) * seconds
+
+
+def _section(title: str, note: str) -> None:
+    click.echo(f"\n{title}" + (f": {note}" if note else ""))
+
+
+def _bullets(notes: str | Iterable[str] | None) -> None:
+    for note in [notes] if isinstance(notes, str) else notes or ():
+        if note:
+            click.echo(textwrap.fill(note, _width(), initial_indent="  - ", subsequent_indent="    "))
+
+
+def _table(rows: Iterable[Row]) -> None:
+    """Name, value and origin in three columns; long values and origins run on below their column."""
+    rows = [(name, value, origin) for name, value, origin in rows]
+    first = max((len(name) for name, _, _ in rows), default=0) + 2
+    second = min(max((len(value) for _, value, _ in rows), default=0), 34) + 2
+    third = max(_width() - 2 - first - second, 30)
+    for name, value, origin in rows:
+        values, origins = textwrap.wrap(value, second - 2) or [""], textwrap.wrap(origin, third) or [""]
+        for at in range(max(len(values), len(origins))):
+            cells = (name if at == 0 else "", *(column[at] if at < len(column) else "" for column in (values, origins)))
+            click.echo(f"  {cells[0]:<{first}}{cells[1]:<{second}}{cells[2]}".rstrip())
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _width() -> int:
+    return max(100, min(shutil.get_terminal_size((140, 24)).columns, 180))

@@ -1,0 +1,133 @@
+"""The command `gemsim`: finds the command asked for, and turns every error into a line and an exit code.
+
+0 done, 1 a fault of gemsim, 2 something to put right in what was asked, 3 some design points failed, 130 stopped.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gemsim import __version__
+from gemsim.errors import GemsimError, NotBuilt
+
+COMMANDS = {
+    "check": "Print a study fully resolved, with the source of every value; run nothing.",
+    "sweep": "Simulate every design point of a study and say which protects best.",
+}
+NOT_BUILT = {
+    "recommend": "Search for the best design.",
+    "sensitivity": "Which inputs decide the answer.",
+    "explain": "Follow one run failure by failure.",
+    "calibrate": "Measure the costs on this machine.",
+    "fit": "Fit failure laws to a log.",
+    "report": "Write a sweep as one HTML page.",
+    "validate": "Set published outcomes beside ours.",
+    "systems": "List the named systems.",
+    "timeline": "Draw one run over time.",
+    "backtest": "Replay a site's own failures.",
+    "merge": "Join the rows of several folders.",
+}
+DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name alone, so that `--help` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of help."""
+        return [*COMMANDS, *NOT_BUILT]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the one command that is asked for."""
+        if cmd_name in NOT_BUILT:
+            return _not_built(cmd_name)
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"gemsim.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Not built in this version"):
+            formatter.write_dl(list(NOT_BUILT.items()))
+
+
+def _not_built(name: str) -> click.Command:
+    def refuse() -> None:
+        raise NotBuilt(f"gemsim {name}")
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, context_settings=settings, add_help_option=False)
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="gemsim", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """How to protect the state of a large training job: simulation with the closed form beside it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; `--debug` is understood anywhere in it."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    try:
+        result: Any = cli.main([word for word in words if word != "--debug"], prog_name="gemsim", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_gone()
+    except BaseException as error:
+        if debug and not isinstance(error, click.ClickException):
+            traceback.print_exc()
+        return _answer(error, debug=debug)
+    return result if isinstance(result, int) else DONE
+
+
+def _answer(error: BaseException, *, debug: bool) -> int:
+    """Say what went wrong, in lines a user can act on, and return the exit code."""
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        stop = error.__cause__ if isinstance(error, click.Abort) else error
+        click.echo(f"gemsim: {stop or 'stopped'}" if str(stop or "") else "gemsim: stopped", err=True)
+        return STOPPED
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, GemsimError):
+        click.echo(str(error), err=True)
+        return ASKED_WRONG
+    if not isinstance(error, Exception):
+        raise error
+    hint = "" if debug else "; run again with --debug for the traceback"
+    click.echo(f"gemsim: internal error at {_place(error)}: {type(error).__name__}: {error}{hint}", err=True)
+    return FAULT
+
+
+def _place(error: Exception) -> str:
+    """File and line of the innermost frame of gemsim's own code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}gemsim{os.sep}" in frame.filename] or frames
+    frame = ours[-1]
+    parts = Path(frame.filename).parts
+    start = len(parts) - 1 - parts[::-1].index("gemsim") if "gemsim" in parts else -1
+    return f"{'/'.join(parts[start:])}:{frame.lineno}"
+
+
+def _reader_gone() -> int:
+    """The reader of our output (`| head`) has left: say nothing, and keep Python from flushing into it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

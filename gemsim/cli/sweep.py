@@ -1,0 +1,46 @@
+"""`gemsim sweep`: run a study and say which design point protects best."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import click
+
+from gemsim.cli.main import DONE, POINTS_FAILED
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--quick", is_flag=True, help="Run the study's small version, in seconds.")
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes (default: one for each CPU).")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the results (default: out/STUDY).")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
+@click.option("--replications", type=click.IntRange(1), help="Instead of the study's number.")
+def sweep(
+    study: Path, quick: bool, jobs: int | None, out: Path | None, seed: int | None, replications: int | None
+) -> int:
+    """Simulate every design point of STUDY and say which protects best.
+
+    What the folder holds already is not run again, so a stopped sweep goes on where it was and a larger number of
+    replications adds to it.
+    """
+    from rich.console import Console
+
+    from gemsim.spec.loading import load_study
+    from gemsim.study.plan import MODEL, default_folder, plan
+    from gemsim.study.progress import reporter
+    from gemsim.study.sweep import sweep as run
+    from gemsim.study.terminal import show
+
+    asked = plan(load_study(study, quick=quick), seed=seed, replications=replications)
+    with reporter(study.stem) as report:
+        result = run(asked, MODEL, out or default_folder(study, quick=quick), jobs=jobs or cpus(), report=report)
+    show(result, Console(width=max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))))
+    return POINTS_FAILED if result.failed else DONE
+
+
+def cpus() -> int:
+    """The CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,121 @@
+"""Calibration profiles: how fast a device codes, as a share of its own copy bandwidth, and where each number is from.
+
+A profile is `calibration/profiles/DEVICE/DATE/profile.json`. DATE is a day for a measured one and the word `modelled`
+for one that rests on a model; `source` says the same inside the file, and every output that uses it repeats it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gemsim import resources
+from gemsim.errors import ProfileError
+
+Op = Literal["encode", "decode", "update"]
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Point(_Part):
+    """One entry: bytes read and written per second over the copy bandwidth, with the band it is trusted to.
+
+    `rows` is m for encode and update, the number of lost shards for decode. `field` is the bits of the field, 1 for
+    XOR. `k` is None where the entry holds for every width.
+    """
+
+    op: Op
+    field: Literal[1, 8, 16]
+    k: int | None = Field(ge=1)
+    rows: int = Field(ge=1)
+    ratio: float = Field(gt=0, le=2)
+    low: float = Field(gt=0, le=2)
+    high: float = Field(gt=0, le=2)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not self.low <= self.ratio <= self.high:
+            raise ValueError(f"ratio {self.ratio} is outside its band {self.low} to {self.high}")
+        return self
+
+
+class Profile(_Part):
+    """The speeds of one device. `copy_bandwidth` counts bytes read plus bytes written per second."""
+
+    format: Literal[1]
+    device: str
+    date: str
+    source: Literal["modelled", "measured"]
+    copy_bandwidth: float = Field(gt=0)
+    launch: float = Field(ge=0)  # seconds to start one kernel
+    provenance: dict[str, str]
+    points: tuple[Point, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _dated(self) -> Self:
+        dated = _DAY.fullmatch(self.date) is not None
+        if (self.source == "modelled") != (self.date == "modelled") or (self.source == "measured") != dated:
+            raise ValueError(f"date {self.date!r} does not go with source {self.source!r}")
+        if not self.provenance:
+            raise ValueError("provenance is empty: say where each number is from")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """`modelled` or `measured`: what an output that rests on this profile must say."""
+        return self.source
+
+    @property
+    def id(self) -> str:
+        """DEVICE/DATE and the start of a hash of the content, so that an edited profile is another profile."""
+        digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        return f"{self.device}/{self.date}#{digest[:12]}"
+
+
+def load_profile(name: str) -> Profile:
+    """The profile DEVICE/DATE, or DEVICE for its newest measured one and, before there is one, the modelled one.
+
+    Raises ProfileError when there is none (with the close match) or its file cannot be used.
+    """
+    known = profile_names()
+    if name in known:
+        return _read(resources.profiles() / name / "profile.json")
+    dates = sorted(date for device, _, date in (each.partition("/") for each in known) if device == name)
+    measured = [date for date in dates if date != "modelled"]
+    if dates:
+        return _read(resources.profiles() / name / (measured or dates)[-1] / "profile.json")
+    devices = sorted({each.partition("/")[0] for each in known})
+    match = difflib.get_close_matches(name.lower(), devices + known, n=1, cutoff=0.5)
+    hint = f"; did you mean '{match[0]}'?" if match else ""
+    raise ProfileError(f"no calibration profile '{name}'; one of {', '.join(devices)}{hint}")
+
+
+def profile_names() -> list[str]:
+    """All profiles as DEVICE/DATE."""
+    root = resources.profiles()
+    return sorted(path.parent.relative_to(root).as_posix() for path in root.glob("*/*/profile.json"))
+
+
+@cache
+def _read(path: Path) -> Profile:
+    try:
+        profile = Profile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ProfileError(f"{path}: {place or 'profile'}: {first['msg']} ({error.error_count()} wrong)") from error
+    if (profile.device, profile.date) != (path.parent.parent.name, path.parent.name):
+        raise ProfileError(f"{path}: says it is {profile.device}/{profile.date}")
+    return profile

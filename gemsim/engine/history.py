@@ -1,0 +1,77 @@
+"""Which versions of the state exist, where and since when - by arithmetic on the lives of the job.
+
+A life runs from one restart to the next; in-place repairs only pause it. Saves happen at known steps of a life, so their
+versions, capture times and completion times are computed when a failure asks for them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from gemsim.protection.timeline import Timeline, end_of_save, saves_done
+
+
+class Life:
+    """One stretch of running from version `base`; `pieces` map running seconds to wall seconds across in-place pauses."""
+
+    def __init__(self, base: int, timeline: Timeline, wall: float) -> None:
+        self.base = base
+        self.timeline = timeline
+        self.pieces: list[tuple[float, float]] = [(0.0, wall)]  # (running, wall) at the start of each piece
+        self.cap: float = float("inf")  # newest version that later roll-backs left in the lineage
+        self.ended: tuple[float, float] | None = None  # (running, wall) of its end
+
+    def resume(self, running: float, wall: float) -> None:
+        """Go on after an in-place pause; a redo may have taken `running` back within the step."""
+        while len(self.pieces) > 1 and self.pieces[-1][0] >= running:
+            self.pieces.pop()
+        self.pieces.append((running, wall))
+
+    def wall_at(self, running: float) -> float:
+        """Wall time at which the life had run so long."""
+        start, wall = self.pieces[bisect_right(self.pieces, (running, float("inf"))) - 1]
+        return wall + (running - start)
+
+
+class History:
+    """All lives of the job so far and the versions they left in each tier that keeps any."""
+
+    def __init__(self, *, stalls: dict[int, int], lags: dict[int, float], volatile: frozenset[int]) -> None:
+        self.stalls = stalls  # tier number -> its stall in the timeline
+        self.lags = lags
+        self.volatile = volatile  # tiers whose versions live in GPU memory and start anew with each life
+        self.lives: list[Life] = []
+
+    def begin(self, life: Life) -> None:
+        """A new life; whatever is newer than its base has left the lineage."""
+        while self.lives and self.lives[-1].base > life.base:
+            self.lives.pop()
+        if self.lives:
+            self.lives[-1].cap = min(self.lives[-1].cap, life.base)
+        self.lives.append(life)
+
+    def versions(self, tier: int, *, running: float, wall: float) -> Iterator[tuple[int, float]]:
+        """(version, wall time of its capture) of the finished saves of one tier, newest first.
+
+        The state that the job began with (version 0) counts as saved at time 0; a volatile tier holds the base of the
+        present life.
+        """
+        for life in reversed(self.lives):
+            end_running, end_wall = life.ended or (running, wall)
+            yield from self._of_life(life, tier, end_running, end_wall)
+            if tier in self.volatile:
+                yield life.base, life.pieces[0][1]
+                return
+        yield 0, 0.0
+
+    def _of_life(self, life: Life, tier: int, running: float, wall: float) -> Iterator[tuple[int, float]]:
+        number = self.stalls[tier]
+        stall = life.timeline.stalls[number]
+        for index in range(saves_done(life.timeline, number, running) - 1, -1, -1):
+            version = life.base + stall.first + index * stall.every
+            if version > life.cap:
+                continue
+            finished = life.wall_at(end_of_save(life.timeline, number, index)) + self.lags[tier]
+            if finished <= wall:
+                yield version, life.wall_at(life.timeline.done(stall.first + index * stall.every))

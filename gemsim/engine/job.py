@@ -1,0 +1,182 @@
+"""The job: runs from failure to failure, and recovers. The only SimPy process of a replication.
+
+While it runs, nothing is an event but the next failure; its phase, the versions it holds and the seconds it has worked follow
+by arithmetic from the running time of its present life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import simpy
+
+from gemsim.engine.faults import Injector, Strike
+from gemsim.engine.history import History, Life
+from gemsim.engine.recovery import Recovery, Stores, book_down, length
+from gemsim.engine.spares import SparePool
+from gemsim.engine.tally import Tally
+from gemsim.failures.trace import Trace
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.timeline import Timeline
+from gemsim.results.ledger import Ledger
+from gemsim.scenario import Scenario
+
+
+class Job:
+    """State of the running job and its process."""
+
+    def __init__(self, env: simpy.Environment, scenario: Scenario, trace: Trace) -> None:
+        self.env = env
+        self.scenario = scenario
+        self.trace = trace
+        self.injector = Injector(scenario, trace)
+        self.pool = SparePool(scenario.spare_nodes)
+        self.ledger = Ledger()
+        self.tally = Tally()
+        self.running = 0.0  # running seconds of the present life
+        self.exposure = 0.0  # running seconds of the whole run, repeats included
+        self.remaps = 0  # row remaps waiting for a restart
+        self.history = History(
+            stalls={stall.tier: number for number, stall in enumerate(scenario.timeline.stalls)},
+            lags={tier.number: tier.overhead().lag for tier in scenario.tiers},
+            volatile=frozenset(t.number for t in scenario.tiers if not isinstance(t, Checkpoint)),
+        )
+        self.stores = Stores(scenario, self.history)
+        self._slower = [(t.name, t.overhead().slower) for t in scenario.tiers if t.overhead().slower]
+        self._begin_life(0)
+
+    @property
+    def life(self) -> Life:
+        """The present life."""
+        return self.history.lives[-1]
+
+    def run(self) -> Generator[simpy.Event, Any, None]:
+        """The SimPy process: run to the next failure, recover, and again, until the horizon or the last step."""
+        while True:
+            now = self.env.now
+            limit = min(self.scenario.horizon, now + self._left())
+            when = self.injector.peek(now, self.exposure, advancing=True)
+            yield self.env.timeout(max(0.0, min(when, limit) - now))
+            self._advance(self.env.now - now)
+            if when >= limit:
+                return
+            strike = self._pop(advancing=True)
+            if strike is not None:
+                yield from self._recover(strike)
+                if self.env.now >= self.scenario.horizon:
+                    return
+
+    def at_risk(self) -> float:
+        """Productive seconds since the newest version that outlives the loss of all GPU memory."""
+        moment = self.stores.moment(self.running, self.env.now, None)
+        stored = [moment.saved.get(t.number, 0) for t in self.scenario.tiers if isinstance(t, Checkpoint)]
+        steps = moment.version - max(stored, default=0)
+        return steps * self.scenario.useful_step + moment.within * self.scenario.useful_share
+
+    def _left(self) -> float:
+        """Running seconds to the last step of the work target."""
+        if self.scenario.work_steps == 0:
+            return inf
+        steps = self.scenario.work_steps - self.life.base
+        return max(0.0, self.life.timeline.done(steps) - self.running)
+
+    def _advance(self, seconds: float) -> None:
+        """Book running seconds: work, encodes, saves."""
+        timeline, scenario = self.life.timeline, self.scenario
+        before, after = timeline.stalled(self.running), timeline.stalled(self.running + seconds)
+        working = seconds
+        for stall, spent_before, spent_after in zip(timeline.stalls, before[1], after[1], strict=True):
+            spent = spent_after - spent_before
+            if spent:
+                self.ledger.book_overhead(scenario.tiers[stall.tier].name, spent)
+                working -= spent
+        self.ledger.book("productive", working * scenario.useful_share)
+        for name, slower in self._slower:
+            self.ledger.book_overhead(name, working * slower / timeline.step)
+        self.running += seconds
+        self.exposure += seconds
+
+    def _pop(self, *, advancing: bool) -> Strike | None:
+        """The failure that is due now, as a strike; None when it does not stop the job."""
+        event, since = self.injector.pop(self.env.now, self.exposure, advancing=advancing)
+        kind = self.scenario.classes[event.index]
+        if event.unit >= kind.units:
+            repair = float(kind.repair.quantile(self.trace.mark(event, "repair")))
+            self.tally.failures_idle += self.pool.lose_idle(self.env.now, self.env.now + repair)
+            return None
+        if kind.scope == "silent" and since is None:
+            self.tally.failures += 1
+            self.injector.corrupt(event, self.env.now)
+            return None
+        strike = self.injector.strike(event, self.env.now, since)
+        if strike is not None:
+            self.tally.failures += since is None
+        return strike
+
+    def _recover(self, strike: Strike) -> Generator[simpy.Event, Any, None]:
+        """Stand still until the state is back; failures meanwhile join the damage and start the recovery again."""
+        before = self.ledger.lost_to_failures
+        recovery = Recovery(self.scenario, self.trace, self.stores, self.pool, self.ledger, self.running)
+        self._strike(recovery, strike)
+        left = recovery.down
+        while True:
+            begun = self.env.now
+            end = begun + length(left)
+            when = self.injector.peek(begun, self.exposure, advancing=False)
+            stop = min(when, end, self.scenario.horizon)
+            yield self.env.timeout(max(0.0, stop - begun))
+            left = book_down(self.ledger, left, inf if stop == end else stop - begun)
+            if stop in (end, self.scenario.horizon):
+                break
+            again = self._pop(advancing=False)
+            if again is not None:
+                self._strike(recovery, again)
+                left = recovery.down
+        self.tally.close(self.scenario, recovery.strikes, recovery.plan.tier, self.ledger.lost_to_failures - before)
+        self._resume(recovery)
+
+    def _strike(self, recovery: Recovery, strike: Strike) -> None:
+        self.remaps += strike.remap
+        recovery.add(strike, self.remaps)
+
+    def _resume(self, recovery: Recovery) -> None:
+        """Run again: the same life after an in-place repair, else a new one from the restored version."""
+        if recovery.in_place:
+            self.running -= recovery.plan.redo
+            self.life.resume(self.running, self.env.now)
+            return
+        killed = recovery.strikes[0].wall if recovery.killed_at is None else recovery.killed_at
+        if recovery.rolls_back:
+            self.remaps = self.remaps if recovery.damage.alive else 0
+            self._forget_corruptions(recovery, killed)
+        self.life.ended = (self.running, killed)
+        self._begin_life(recovery.version)
+
+    def _forget_corruptions(self, recovery: Recovery, as_of: float) -> None:
+        """Corruptions later than the capture of the restored version are gone with it."""
+        if not self.injector.detections:
+            return
+        tier = next((t for t in self.scenario.tiers if t.name == recovery.plan.tier), None)
+        captured = 0.0 if tier is None else self.stores.captured(tier, recovery.version, self.running, as_of)
+        self.injector.forget_corruptions(captured)
+
+    def _begin_life(self, version: int) -> None:
+        self.running = 0.0
+        self.history.begin(Life(version, self._timeline(), self.env.now))
+
+    def _timeline(self) -> Timeline:
+        """The scenario's timeline; checkpoints anchored to the wall clock start where that clock stands."""
+        timeline = self.scenario.timeline
+        anchored = {t.number for t in self.scenario.tiers if isinstance(t, Checkpoint) and t.wall_anchor}
+        if not anchored:
+            return timeline
+        stalls = []
+        for stall in timeline.stalls:
+            period = stall.every * timeline.step + stall.seconds
+            steps = round((period - self.env.now % period) / timeline.step)
+            first = max(1, min(stall.every, steps))
+            stalls.append(replace(stall, first=first) if stall.tier in anchored else stall)
+        return Timeline(timeline.step, tuple(stalls))

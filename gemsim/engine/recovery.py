@@ -1,0 +1,186 @@
+"""One recovery: what is lost so far, the plan that brings it back, and the seconds it takes.
+
+A failure during a recovery adds to the damage; the recovery then starts again from its first step, by the longer of the two
+plans, so that a second failure never shortens what is left.
+"""
+
+from __future__ import annotations
+
+
+from gemsim.engine.faults import Strike
+from gemsim.engine.history import History
+from gemsim.engine.spares import SparePool
+from gemsim.failures.trace import Trace
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.damage import Damage
+from gemsim.protection.decide import decide
+from gemsim.protection.tier import Moment, Plan, Tier
+from gemsim.results.ledger import Ledger
+from gemsim.scenario import Scenario
+
+Down = list[tuple[str, float]]  # (ledger column, seconds) in order
+
+
+class Stores:
+    """The versions that tiers hold, as a recovery sees them: newest, not corrupt, not expired, hosts still there."""
+
+    def __init__(self, scenario: Scenario, history: History) -> None:
+        self.scenario = scenario
+        self.history = history
+        self.losses: list[tuple[float, frozenset[int]]] = []  # (wall, hosts whose stored copies went)
+        self.keepers = [t for t in scenario.tiers if t.number in history.stalls and t.overhead().keeps_versions]
+
+    def moment(self, running: float, as_of: float, corrupt_since: float | None) -> Moment:
+        """Where the job stands after `running` s of its life; writes unfinished at wall time `as_of` are lost."""
+        life = self.history.lives[-1]
+        phase = life.timeline.at(running)
+        stall = life.timeline.stalls[phase.stall].tier if phase.stall >= 0 else -1
+        saved: dict[int, int] = {}
+        missing: dict[int, frozenset[int]] = {}
+        for tier in self.keepers:
+            newest = self._newest(tier, running, as_of, corrupt_since)
+            if newest is not None:
+                saved[tier.number], captured = newest
+                missing[tier.number] = self._missing(captured)
+        return Moment(life.base + phase.steps, phase.within, life.base, stall, phase.elapsed, saved, missing)
+
+    def captured(self, tier: Tier, version: int, running: float, as_of: float) -> float:
+        """Wall time at which the restored version was captured."""
+        versions = self.history.versions(tier.number, running=running, wall=as_of)
+        return next((when for held, when in versions if held <= version), 0.0)
+
+    def _newest(
+        self, tier: Tier, running: float, as_of: float, corrupt_since: float | None
+    ) -> tuple[int, float] | None:
+        """Newest held version captured before the corruption, with its capture time."""
+        versions = self.history.versions(tier.number, running=running, wall=as_of)
+        for seen, (version, captured) in enumerate(versions):
+            if isinstance(tier, Checkpoint):
+                expired = as_of - captured > tier.keep_seconds
+                if expired or (tier.keep_count and seen >= tier.keep_count):
+                    return None
+            if corrupt_since is None or captured <= corrupt_since:
+                return version, captured
+        return None
+
+    def _missing(self, captured: float) -> frozenset[int]:
+        """Hosts that lost their copy of a version captured at that time."""
+        return frozenset().union(*(hosts for when, hosts in self.losses if when > captured))
+
+
+class Recovery:
+    """From the failure that stopped the job until it runs again."""
+
+    def __init__(
+        self, scenario: Scenario, trace: Trace, stores: Stores, pool: SparePool, ledger: Ledger, running: float
+    ) -> None:
+        self.scenario, self.trace, self.stores, self.pool, self.ledger = scenario, trace, stores, pool, ledger
+        self.running = running
+        self.strikes: list[Strike] = []
+        self.damage = Damage()
+        self.killed_at: float | None = None  # wall time at which processes died: unfinished writes end there
+        self.lost = 0.0  # work booked as wasted so far, seconds
+        self.ready = 0.0  # wall time at which all replacements are at hand
+        self.activation = 0.0
+        self.wait = 0.0  # longest reset or reboot
+        self.down: Down = []
+        self.plan = Plan("", None)
+        self.moment = Moment(0, 0.0, 0)
+
+    def add(self, strike: Strike, remaps: int) -> None:
+        """Take in one failure, decide anew, book newly lost work, and set the recovery to its first step."""
+        now = strike.wall
+        self.strikes.append(strike)
+        self.damage = self.damage.join(strike.damage)
+        if self.killed_at is None and not strike.damage.alive:
+            self.killed_at = now
+        as_of = now if self.killed_at is None else self.killed_at
+        self.moment = self.stores.moment(self.running, as_of, self.damage.corrupt_since)
+        decision = decide(self.scenario.tiers, self.damage, self.moment, self.scenario.platform, self._copy_is_bad)
+        self.plan = decision.plan
+        self._lose_work()
+        self._replace_nodes(strike)
+        if self.rolls_back and not self.damage.alive and remaps:
+            self.wait = max(self.wait, self.scenario.restart.reset)  # pending row remaps are served by this restart
+        fresh = self._steps(strike.detect, decision.failed, now)
+        again = [(c, min(s, self._waiting(now)) if c == "waiting" else s) for c, s in self.down]
+        self.down = fresh if length(fresh) >= length(again) else again
+
+    @property
+    def rolls_back(self) -> bool:
+        """An older version is restored."""
+        return self.plan.version is not None
+
+    @property
+    def in_place(self) -> bool:
+        """The same life goes on."""
+        return self.damage.alive and not self.rolls_back
+
+    @property
+    def version(self) -> int:
+        """The version that the job goes on from."""
+        return self.moment.version if self.plan.version is None else self.plan.version
+
+    def _copy_is_bad(self, tier: Tier) -> bool:
+        if not isinstance(tier, Checkpoint) or tier.invalid == 0.0:
+            return False
+        return self.trace.mark(self.strikes[-1].event, f"bad:{tier.name}") < tier.invalid
+
+    def _lose_work(self) -> None:
+        """Move to wasted what the plan makes the job do again; after a second failure only the difference."""
+        scenario, moment = self.scenario, self.moment
+        partial = moment.within * scenario.useful_share
+        if self.in_place:
+            lost = self.plan.redo * scenario.useful_share
+        else:
+            lost = (moment.version - self.version) * scenario.useful_step + partial
+        if lost > self.lost:
+            self.ledger.waste(lost - self.lost)
+            self.lost = lost
+
+    def _replace_nodes(self, strike: Strike) -> None:
+        """Send broken nodes to repair and reserve spares for them."""
+        self.wait = max(self.wait, strike.wait)
+        if strike.damage.hosts:
+            self.stores.losses.append((strike.wall, strike.damage.hosts))
+        if strike.nodes:
+            for _ in range(strike.nodes):
+                self.pool.send_to_repair(strike.wall + strike.repair)
+            self.ready = max(self.ready, self.pool.take(strike.nodes, strike.wall))
+            self.activation = self.scenario.spare_activation
+
+    def _waiting(self, when: float) -> float:
+        """Seconds to wait from `when`: for a spare and its activation, or a reset or reboot beside it."""
+        return max(max(0.0, self.ready - when) + self.activation, self.wait)
+
+    def _steps(self, detect: float, failed: float, now: float) -> Down:
+        """Ledger seconds in order: detect, wait, restart, attempts that failed, restore, encode anew."""
+        restart = self.scenario.restart
+        recovery = failed + self.plan.seconds + (0.0 if self.in_place else self.scenario.encode_anew)
+        if self.damage.restart == "in_place":
+            recovery += restart.pause
+        seconds = restart.seconds(self.damage)
+        return [
+            ("detection", detect),
+            ("waiting", self._waiting(now + detect)),
+            ("restart", seconds),
+            ("recovery", recovery),
+        ]
+
+
+def length(down: Down) -> float:
+    """Seconds of a recovery."""
+    return sum(seconds for _, seconds in down)
+
+
+def book_down(ledger: Ledger, down: Down, spent: float) -> Down:
+    """Book the first `spent` seconds of a recovery; returns what is left of it."""
+    left: Down = []
+    for column, seconds in down:
+        used = min(seconds, spent)
+        ledger.book(column, used)
+        spent -= used
+        left.append((column, seconds - used))
+    return left
+
+

@@ -1,0 +1,64 @@
+"""One replication: a scenario and a seed in, one row out."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import simpy
+
+from gemsim.engine.job import Job
+from gemsim.failures.classes import FailureClass
+from gemsim.failures.trace import Trace, draw_trace
+from gemsim.results.ledger import LEDGER
+from gemsim.scenario import Scenario
+
+CLOSURE = 1e-9
+
+
+def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | None = None) -> dict[str, Any]:
+    """Run one replication and return its row (columns: results/rows.py).
+
+    The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError when the
+    ledger does not close to the wall time.
+    """
+    if trace is None:
+        trace = _trace(scenario.classes, scenario.horizon, seed, replication, scenario.stationary)
+    env = simpy.Environment()
+    job = Job(env, scenario, trace)
+    env.run(until=env.process(job.run()))
+    wall = float(env.now)
+    if abs(job.ledger.total - wall) > CLOSURE * wall:
+        raise RuntimeError(f"the ledger holds {job.ledger.total!r} s of a run of {wall!r} s")
+    return _row(scenario, job, wall, replication)
+
+
+@lru_cache(maxsize=4)
+def _trace(
+    classes: tuple[FailureClass, ...], horizon: float, seed: int, replication: int, stationary: bool
+) -> Trace:
+    """The trace of one replication, shared by all designs that meet it in this process."""
+    return draw_trace(classes, horizon=horizon, seed=seed, replication=replication, stationary=stationary)
+
+
+def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[str, Any]:
+    seconds, tally = job.ledger.seconds, job.tally
+    row: dict[str, Any] = {"point": scenario.id, "replication": replication, "wall_s": wall}
+    row.update({f"{name}_s": seconds[name] for name in LEDGER})
+    row.update(
+        at_risk_s=job.at_risk(),
+        steps=round(seconds["productive"] / scenario.useful_step - 0.5),
+        failures=tally.failures,
+        failures_idle=tally.failures_idle,
+        fallbacks=tally.fallbacks,
+        unrecoverable=tally.unrecoverable,
+        wasted_failures_s=seconds["wasted"] + seconds["recovery"],
+        cost_failures_s=job.ledger.lost_to_failures,
+        touch_failures=tally.touch_failures,
+        touch_lost_s=tally.touch_lost,
+        by_class=json.dumps(tally.by_class, sort_keys=True),
+        by_tier=json.dumps(dict(tally.by_tier), sort_keys=True),
+        overhead_by_tier=json.dumps(job.ledger.overhead_by_tier, sort_keys=True),
+    )
+    return row

@@ -1,0 +1,51 @@
+"""Counts of one replication besides the ledger: failures, who recovered them, what they cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from gemsim.engine.faults import Strike
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.decide import first_covering
+from gemsim.protection.tier import HELD, START
+from gemsim.scenario import Scenario
+
+
+@dataclass(slots=True)
+class Tally:
+    """`touch_*`: failures, and their cost, that an in-memory tier's `survives` column covers (the ceiling)."""
+
+    failures: int = 0
+    failures_idle: int = 0
+    fallbacks: int = 0
+    unrecoverable: int = 0
+    touch_failures: int = 0
+    touch_lost: float = 0.0
+    by_class: dict[str, list[float]] = field(default_factory=dict)  # class -> [count, seconds lost]
+    by_tier: Counter[str] = field(default_factory=Counter)
+
+    def close(self, scenario: Scenario, strikes: list[Strike], recovered_by: str, cost: float) -> None:
+        """One recovery is over: its cost goes to the failure that began it."""
+        self.unrecoverable += recovered_by == START
+        touched = [self._count(scenario, strike, recovered_by) for strike in strikes]
+        self.touch_failures += sum(touched)
+        self.touch_lost += cost if any(touched) else 0.0
+        first = scenario.classes[strikes[0].event.index].name
+        self.by_class[first][1] += cost
+
+    def _count(self, scenario: Scenario, strike: Strike, recovered_by: str) -> bool:
+        """Tally one failure; True when an in-memory tier's column covers it.
+
+        A fall-back is a recovery by a later tier than the first whose column covers the loss; `held` is none.
+        """
+        name = scenario.classes[strike.event.index].name
+        self.by_class.setdefault(name, [0, 0.0])[0] += 1
+        self.by_tier[recovered_by] += 1
+        covering = first_covering(scenario.tiers, strike.nature, scenario.platform)
+        if recovered_by == START:
+            self.fallbacks += covering is not None
+        elif recovered_by != HELD and covering is not None:
+            self.fallbacks += [tier.name for tier in scenario.tiers].index(recovered_by) > covering
+        in_memory = (tier for tier in scenario.tiers if not isinstance(tier, Checkpoint))
+        return any(tier.survives(strike.nature, scenario.platform) for tier in in_memory)

@@ -1,0 +1,132 @@
+"""Stripe and replica arithmetic: which chunk belongs to which stripe, and which losses leave every stripe decodable.
+
+Chunks are memory pages inside one GPU, or GPUs (members) across the job. Nothing here knows time or cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+
+from gemsim.failures.streams import generator
+from gemsim.protection.damage import Grid, PageHit
+
+
+@dataclass(frozen=True, slots=True)
+class PageStripes:
+    """`pages` data pages in stripes of at most k, m parity pages each, in one GPU.
+
+    Data pages come first, parity pages continue the index. Interleaved: page i is in stripe i mod S. Contiguous: k data
+    pages in a row form a stripe, and so do the m parity pages in a row after them.
+    """
+
+    pages: int
+    k: int
+    m: int
+    mapping: str
+
+    @property
+    def stripes(self) -> int:
+        """S = ceil(pages / k): no stripe has more than k data pages."""
+        return ceil(self.pages / self.k)
+
+    @property
+    def parity_pages(self) -> int:
+        """m per stripe."""
+        return self.m * self.stripes
+
+    @property
+    def total(self) -> int:
+        """Data and parity pages."""
+        return self.pages + self.parity_pages
+
+    def stripe_of(self, page: int) -> int:
+        """Stripe of a page by its index."""
+        if self.mapping == "interleaved":
+            return page % self.stripes
+        return page // self.k if page < self.pages else (page - self.pages) // self.m
+
+    def worst_in_stripe(self, lost: Iterable[int]) -> int:
+        """Most lost pages in one stripe."""
+        counts = Counter(self.stripe_of(page) for page in set(lost))
+        return max(counts.values(), default=0)
+
+    def survivable_burst(self) -> int:
+        """Longest run of adjacent pages that is decodable wherever it starts.
+
+        Interleaved: ceil(r / S) <= m, that is r <= the parity pages. Contiguous: m, while a stripe has more than m pages.
+        """
+        if self.m == 0:
+            return 0
+        if self.mapping == "interleaved":
+            return min(self.total, self.parity_pages)
+        return self.total if self._data_in_longest() + self.m <= self.m else self.m
+
+    def _data_in_longest(self) -> int:
+        return min(self.k, self.pages)
+
+
+def pages_hit(hit: PageHit, stripes: PageStripes) -> list[int]:
+    """Page indices that one hit destroys; a burst that runs past the end of the coded pages loses only those inside."""
+    first = min(int(hit.place * stripes.total), stripes.total - 1)
+    if hit.to_pages == "same_page":
+        return [first]
+    if hit.to_pages == "adjacent_pages":
+        return list(range(first, min(first + hit.rows, stripes.total)))
+    rng = generator(int(hit.place * 2**53), 0, "scattered")
+    return rng.choice(stripes.total, size=min(hit.rows, stripes.total), replace=False).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStripes:
+    """Stripes over GPUs: the members of one stripe sit in distinct domains of kind `unit` (gpu, node, rack).
+
+    The D domains are cut into ceil(D / n) groups of equal size as far as possible, n = k + m; GPU j of each domain of a group
+    forms stripe j. A group smaller than n is a shortened stripe.
+    """
+
+    grid: Grid
+    unit: str
+    k: int
+    m: int
+
+    @property
+    def domains(self) -> int:
+        """Failure domains available to place members in."""
+        return self.grid.count(self.unit)
+
+    @property
+    def groups(self) -> int:
+        """Groups of domains."""
+        return ceil(self.domains / (self.k + self.m))
+
+    def stripe_of(self, gpu: int) -> tuple[int, int]:
+        """(group, place in the domain) of a GPU."""
+        size = self.grid.size(self.unit)
+        return (gpu // size) * self.groups // self.domains, gpu % size
+
+    def worst_in_stripe(self, gpus: Iterable[int]) -> int:
+        """Most lost members in one stripe."""
+        counts = Counter(self.stripe_of(gpu) for gpu in gpus)
+        return max(counts.values(), default=0)
+
+    def lost_together(self, unit: str) -> int:
+        """Members that one stripe loses at most when one domain of kind `unit` fails."""
+        starts = range(min(self.grid.count(unit), 4 * (self.k + self.m)))
+        return max(self.worst_in_stripe(self.grid.members(unit, number)) for number in starts)
+
+
+def hosts_of_copies(host: int, copies: int, hosts: int, stride: int) -> tuple[int, ...]:
+    """Hosts that hold the copies of this host's shard: its group of `copies` hosts, `stride` apart.
+
+    Group placement as in GEMINI (SOSP 2023, algorithm 1): hosts are taken `copies` at a time; the left-over ones join the
+    last group as a ring. `stride` > 1 keeps the copies of a shard in different racks.
+    """
+    block = stride * copies
+    base = host // block * block
+    if base + block <= hosts:
+        lane = (host - base) % stride
+        return tuple(base + lane + stride * i for i in range(copies))
+    return tuple((host + stride * i) % hosts for i in range(copies))

@@ -1,0 +1,119 @@
+"""Probability that a burst of pages leaves every stripe decodable, over its place: exact counts, no sampling."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil, lgamma
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsim.protection.layouts import PageStripes
+
+Ints = NDArray[np.int64]
+
+
+@lru_cache(maxsize=4096)
+def decodable_share(stripes: PageStripes, rows: int, to_pages: str) -> float:
+    """Share of places at which a burst of `rows` rows loses at most m pages of any stripe."""
+    if stripes.m == 0:
+        return 0.0
+    pages = 1 if to_pages == "same_page" else min(rows, stripes.total)
+    if pages <= stripes.m:
+        return 1.0
+    if to_pages == "scattered":
+        return _scattered(stripes, pages)
+    if stripes.mapping == "interleaved":
+        return _interleaved(stripes, pages)
+    return _contiguous(stripes, pages)
+
+
+def _interleaved(stripes: PageStripes, pages: int) -> float:
+    """ceil(r / S) <= m wherever it starts, or a burst cut short by the end of the coded pages."""
+    if ceil(pages / stripes.stripes) <= stripes.m:
+        return 1.0
+    return min(1.0, stripes.m * stripes.stripes / stripes.total)
+
+
+def _contiguous(stripes: PageStripes, pages: int) -> float:
+    """Walk every start over the runs that it touches; the pieces in one run must be at most m."""
+    if stripes.stripes == 1:
+        return min(1.0, stripes.m / stripes.total)
+    ends = _run_ends(stripes)
+    place = np.arange(stripes.total)
+    left = np.minimum(pages, stripes.total - place)
+    worst = np.zeros(stripes.total, dtype=np.int64)
+    while left.any():
+        end = ends[np.searchsorted(ends, place, side="right").clip(max=len(ends) - 1)]
+        piece = np.minimum(left, end - place)
+        worst = np.maximum(worst, piece)
+        left = left - piece
+        place = place + piece
+    return float(np.mean(worst <= stripes.m))
+
+
+def _run_ends(stripes: PageStripes) -> Ints:
+    """Index after the last page of each run: k data pages, then m parity pages, stripe by stripe."""
+    data = np.minimum(np.arange(1, stripes.stripes + 1) * stripes.k, stripes.pages)
+    parity = stripes.pages + np.arange(1, stripes.stripes + 1) * stripes.m
+    return np.concatenate([data, parity]).astype(np.int64)
+
+
+def _scattered(stripes: PageStripes, pages: int) -> float:
+    """Distinct random pages: coefficient of x^r in the product over stripes of sum_{j<=m} C(size, j) x^j, over C(total, r)."""
+    counts = _sizes(stripes)
+    poly = np.zeros(pages + 1)
+    poly[0] = 1.0
+    log_scale = 0.0
+    for size, number in counts.items():
+        powered, log_power = _power(_terms(size, stripes.m, pages), number, pages)
+        poly = np.convolve(poly, powered)[: pages + 1]
+        top = poly.max()
+        poly, log_scale = poly / top, log_scale + log_power + np.log(top)
+    if poly[pages] == 0.0:
+        return 0.0
+    ways = np.log(poly[pages]) + log_scale
+    return float(min(1.0, np.exp(ways - _log_choose(stripes.total, pages))))
+
+
+def _sizes(stripes: PageStripes) -> dict[int, int]:
+    """Pages per stripe, parity included -> number of stripes of that size."""
+    s, k, m = stripes.stripes, stripes.k, stripes.m
+    if stripes.mapping == "interleaved":
+        longer = stripes.pages % s
+        sizes = {stripes.pages // s + m: s - longer}
+        if longer:
+            sizes[stripes.pages // s + 1 + m] = longer
+        return sizes
+    last = stripes.pages - (s - 1) * k
+    sizes = {k + m: s - 1} if s > 1 else {}
+    sizes[last + m] = sizes.get(last + m, 0) + 1
+    return sizes
+
+
+def _terms(size: int, m: int, degree: int) -> NDArray[np.float64]:
+    terms = np.zeros(degree + 1)
+    for j in range(min(m, size, degree) + 1):
+        terms[j] = np.exp(_log_choose(size, j))
+    return terms
+
+
+def _power(poly: NDArray[np.float64], number: int, degree: int) -> tuple[NDArray[np.float64], float]:
+    """poly ** number, cut at `degree`, scaled to a largest coefficient of 1, with the log of the scale."""
+    result, log_result = np.zeros(degree + 1), 0.0
+    result[0] = 1.0
+    base, log_base = poly, 0.0
+    while number:
+        if number & 1:
+            result = np.convolve(result, base)[: degree + 1]
+            log_result += log_base + np.log(result.max())
+            result = result / result.max()
+        base = np.convolve(base, base)[: degree + 1]
+        log_base = 2 * log_base + np.log(base.max())
+        base = base / base.max()
+        number >>= 1
+    return result, log_result
+
+
+def _log_choose(n: int, r: int) -> float:
+    return lgamma(n + 1) - lgamma(r + 1) - lgamma(n - r + 1)

@@ -1,0 +1,259 @@
+"""Which tier recovers how often: the probability that a failure of each kind reaches each tier, and what it costs then.
+
+A failure strikes at a uniformly distributed phase of step, encode and save; the phases fall into a few cells within which the
+outcome is the same. Each cell's outcome is asked of the tiers themselves. First order in (rate x step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import lcm
+
+from gemsim.failures.classes import FailureClass
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.damage import UNITS, Damage, Nature, PageHit, consequence
+from gemsim.protection.decide import decide
+from gemsim.protection.occupancy import decodable_share
+from gemsim.protection.retry import GRANULES, Retry, granule_seconds
+from gemsim.protection.stripe import MemberStripe, PageStripe
+from gemsim.protection.tier import Moment, Plan, Platform, Tier
+from gemsim.protection.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Failures of one kind with one outcome: `rate` per second, recovered by `tier`.
+
+    `ending`: in_place (the same life goes on), keep (restart at the current version) or roll_back (to an older version, of tier
+    `number`; -1 the start). Seconds: `detect` mean, `recovery` after the restart, `redo` mean work of the step done again.
+    """
+
+    rate: float
+    kind: FailureClass
+    nature: Nature
+    damage: Damage
+    action: str
+    tier: str
+    number: int
+    ending: str
+    recovery: float
+    redo: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A set of phases with one outcome: its share of running time and a moment in its middle."""
+
+    share: float
+    moment: Moment
+    within_step: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the enumeration looks at."""
+
+    platform: Platform
+    timeline: Timeline
+    tiers: tuple[Tier, ...]
+    classes: tuple[FailureClass, ...]
+    mode: str
+    replace_unit: str
+
+
+def branches(job: Job) -> tuple[Branch, ...]:
+    """All outcomes of all classes, with their rates."""
+    cells = _cells(job)
+    found: list[Branch] = []
+    for kind in job.classes:
+        for share, nature, damage, action in _kinds(job, kind):
+            rate = kind.rate * share
+            if rate > 0.0:
+                found += _outcomes(job, kind, rate, nature, damage, action, cells)
+    return tuple(found)
+
+
+def _kinds(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Damage, str]]:
+    """(share, nature, damage, action) of a class: contained or not, by region, burst and place."""
+    if kind.scope != "memory":
+        nature = _nature(kind)
+        action = kind.action if kind.scope != "silent" or kind.evict_on_detect else "restart_app"
+        for weight, gpu in _positions(job, nature, action):
+            damage = _damage(job, kind, nature, action, None, gpu)
+            if kind.scope == "silent":
+                damage = damage.join(Damage(alive=False, corrupt_since=0.0))
+            yield weight, nature, damage, action
+        return
+    for region, share in job.platform.memory.landing(kind.lands):
+        if region == "free":
+            continue
+        for rows, chance in _bursts(job, kind, region):
+            for weight, place in _places(job, region):
+                hit = PageHit(0, region, rows, kind.rows_to_pages, place)
+                nature = Nature("pages", region)
+                damage = _damage(job, kind, nature, kind.action, hit, 0)
+                yield kind.contained * share * chance * weight, nature, damage, kind.action
+        nature = Nature("gpu", region)
+        action = kind.uncontained_action
+        for weight, gpu in _positions(job, nature, action):
+            yield (1 - kind.contained) * share * weight, nature, _damage(job, kind, nature, action, None, gpu), action
+
+
+def _nature(kind: FailureClass) -> Nature:
+    if kind.scope == "silent":
+        return Nature("corrupt")
+    if kind.scope == "sram":
+        return Nature("gpu")
+    if kind.scope == "link" or (kind.scope == "switch" and kind.action == "none"):
+        return Nature("nothing")
+    return Nature(kind.scope)
+
+
+def _damage(job: Job, kind: FailureClass, nature: Nature, action: str, hit: PageHit | None, gpu: int) -> Damage:
+    return consequence(
+        mode=job.mode,
+        nature=nature,
+        action=action,
+        gpu=gpu,
+        grid=job.platform.grid,
+        hit=hit,
+        survives=kind.process_survives,
+        replace_unit=job.replace_unit,
+    )
+
+
+def _bursts(job: Job, kind: FailureClass, region: str) -> Sequence[tuple[int, float]]:
+    """Only where pages are coded does the length of a burst matter."""
+    coded = any(isinstance(tier, PageStripe) and region in tier.regions for tier in job.tiers)
+    return kind.rows if coded else ((1, 1.0),)
+
+
+def _places(job: Job, region: str) -> list[tuple[float, float]]:
+    """(weight, place) of one hit in the middle of each update bucket."""
+    buckets = [t.cadence.buckets for t in job.tiers if isinstance(t, PageStripe) and region in t.regions]
+    count = max(buckets, default=1)
+    return [(1 / count, (i + 0.5) / count) for i in range(count)]
+
+
+def _positions(job: Job, nature: Nature, action: str) -> list[tuple[float, int]]:
+    """(weight, GPU) to try: one, unless the domain that goes is wider than the one that members are spread over."""
+    grid = job.platform.grid
+    unit = {"reset": "gpu", "reboot": "node", "replace": job.replace_unit}.get(action, "gpu")
+    unit = "node" if unit == "tray" else unit
+    widest = max((u for u in (unit, nature.kind) if u in UNITS), key=UNITS.index, default="gpu")
+    spread = [t.stripes.unit for t in job.tiers if isinstance(t, MemberStripe)]
+    spread += ["node" for t in job.tiers if isinstance(t, Checkpoint) and t.target != "remote"]
+    if all(UNITS.index(widest) <= UNITS.index(u) for u in spread):
+        return [(1.0, 0)]
+    count = grid.count(widest)
+    tried = min(count, 32)
+    return [(1 / tried, (i * count // tried) * grid.size(widest)) for i in range(tried)]
+
+
+def _cells(job: Job) -> tuple[Cell, ...]:
+    """Phases of a running step and of each stall, at each residue of the cadences of in-place stripes."""
+    timeline = job.timeline
+    stripes = [t for t in job.tiers if isinstance(t, (PageStripe, MemberStripe)) and t.cadence.copy == "in_place"]
+    period = lcm(*(t.cadence.every for t in stripes)) if stripes else 1
+    if period > 256:
+        period = max(t.cadence.every for t in stripes)
+    pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls if s.every)
+    saved = {t.number: 0 for t in job.tiers if t.overhead().keeps_versions}
+    cells = []
+    for residue in range(period):
+        edges = _edges(stripes, job)
+        for low, high in zip(edges, edges[1:], strict=False):
+            moment = Moment(residue + period, (low + high) / 2, 0, saved=saved)
+            cells.append(Cell((high - low) / pace / period, moment, True))
+    for stall in timeline.stalls:
+        if stall.seconds <= 0.0 or not stall.every:
+            continue
+        parts = max((t.cadence.buckets for t in stripes if t.number == stall.tier), default=1)
+        for part in range(parts):
+            elapsed = (part + 0.5) / parts * stall.seconds
+            moment = Moment(_boundary(stall.every, period), 0.0, 0, stall.tier, elapsed, saved=saved)
+            cells.append(Cell(stall.seconds / stall.every / pace / parts, moment, False))
+    return tuple(cells)
+
+
+def _boundary(every: int, period: int) -> int:
+    return lcm(every, period)
+
+
+def _edges(stripes: Sequence[PageStripe | MemberStripe], job: Job) -> list[float]:
+    """Where the outcome can change within a step, in seconds from its start."""
+    steps = job.platform.steps
+    length = steps.length
+    edges = {0.0, length, length - steps.update, max(0.0, length - steps.update - steps.skew)}
+    for stripe in stripes:
+        cadence = stripe.cadence
+        if cadence.overlap:
+            edges.add(min(cadence.encode, length))
+        window = steps.update + cadence.encode
+        for bucket in range(1, cadence.buckets):
+            into = window * bucket / cadence.buckets
+            if into < steps.update:
+                edges.add(length - steps.update + into)
+            elif cadence.overlap:
+                edges.add(min(into - steps.update, length))
+    return sorted(edges)
+
+
+def _outcomes(
+    job: Job, kind: FailureClass, rate: float, nature: Nature, damage: Damage, action: str, cells: Sequence[Cell]
+) -> list[Branch]:
+    """Branches of one damage over all cells, over whether bursts are decodable and over whether copies are bad."""
+    found: dict[tuple[str, int, str, float], tuple[float, float]] = {}
+    for weight, tiers, shown in _fates(job, damage):
+        for cell in cells:
+            for chance, bad in _bad_copies(tiers):
+                decision = decide(tiers, shown, cell.moment, job.platform, lambda tier, bad=bad: tier.number in bad)
+                plan = decision.plan
+                ending = "roll_back" if plan.version is not None else "in_place" if damage.alive else "keep"
+                number = next((t.number for t in tiers if t.name == plan.tier), -1)
+                redo = _redo(job, plan, damage, cell) if ending == "in_place" else 0.0
+                key = (plan.tier, number, ending, decision.failed + plan.seconds)
+                share = weight * cell.share * chance
+                old = found.get(key, (0.0, 0.0))
+                found[key] = (old[0] + share, old[1] + share * redo)
+    return [
+        Branch(rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share if share else 0.0)
+        for (tier, number, ending, recovery), (share, redo) in found.items()
+        if share > 0.0
+    ]
+
+
+def _fates(job: Job, damage: Damage) -> list[tuple[float, tuple[Tier, ...], Damage]]:
+    """(weight, tiers, damage) with a page stripe taken out where the burst is not decodable."""
+    hits = damage.pages
+    stripe = next((t for t in job.tiers if isinstance(t, PageStripe) and hits and hits[0].region in t.regions), None)
+    if stripe is None:
+        return [(1.0, job.tiers, damage)]
+    hit = hits[0]
+    good = decodable_share(stripe.stripes, hit.rows, hit.to_pages)
+    shown = replace(damage, pages=(replace(hit, rows=1, to_pages="same_page"),))
+    without = tuple(t for t in job.tiers if t is not stripe)
+    return [(good, job.tiers, shown), (1.0 - good, without, shown)]
+
+
+def _bad_copies(tiers: Sequence[Tier]) -> list[tuple[float, frozenset[int]]]:
+    """(probability, tiers whose copy is bad) over all combinations."""
+    fates: list[tuple[float, frozenset[int]]] = [(1.0, frozenset())]
+    for tier in tiers:
+        if isinstance(tier, Checkpoint) and tier.invalid > 0.0:
+            bad = [(p * tier.invalid, b | {tier.number}) for p, b in fates]
+            fates = [(p * (1 - tier.invalid), b) for p, b in fates] + bad
+    return fates
+
+
+def _redo(job: Job, plan: Plan, damage: Damage, cell: Cell) -> float:
+    """Mean seconds of the step done again: half a granule, or what has passed of the step."""
+    if not cell.within_step:
+        return 0.0
+    retries = [t for t in job.tiers if isinstance(t, Retry)]
+    if retries and damage.pages:
+        granule = max((retries[0].granule(hit.region) for hit in damage.pages), key=GRANULES.index)
+        if granule != "step":
+            return granule_seconds(granule, job.platform) / 2
+    return plan.redo

@@ -1,0 +1,172 @@
+"""Stripe: erasure-coded critical state, inside each GPU (GEM) or across GPUs, nodes or racks.
+
+Parity describes the last encode. In place, a loss can be rebuilt only while the state is still at that version; with a
+snapshot the members keep a copy at the parity's version and the job rolls back to it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from gemsim.protection.damage import Damage, Nature, PageHit
+from gemsim.protection.layouts import MemberStripes, PageStripes, pages_hit
+from gemsim.protection.tier import Moment, Overhead, Plan, Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """When parity is made: every `every` steps, by an encode of `encode` s, from the state itself or from a snapshot."""
+
+    every: int
+    copy: str  # in_place | snapshot
+    encode: float  # seconds of one encode, traffic included
+    stall: float  # seconds of it (or of the snapshot) that stop the job
+    slower: float  # seconds added to a step by an overlapped encode
+    lag: float  # wall seconds until a snapshot's parity is complete
+    buckets: int
+    overlap: bool
+
+    def fresh(self, moment: Moment) -> bool:
+        """In place: the parity describes the version that the state has."""
+        return (moment.version - moment.lives_since) % self.every == 0
+
+    def chunk_window(self, moment: Moment, platform: Platform, place: float, number: int) -> bool:
+        """A chunk of the bucket at `place` is between its update and its encode (process alive, gradients intact)."""
+        length = platform.steps.update + self.encode
+        into = self._into_window(moment, platform, 0.0, number)
+        if into is None:
+            return False
+        bucket = min(int(place * self.buckets), self.buckets - 1)
+        return bucket * length <= into * self.buckets < (bucket + 1) * length
+
+    def state_window(self, moment: Moment, platform: Platform, number: int) -> bool:
+        """The ranks are not all at the parity's version: update, encode, and the skew between ranks."""
+        return self._into_window(moment, platform, platform.steps.skew, number) is not None
+
+    def _into_window(self, moment: Moment, platform: Platform, skew: float, number: int) -> float | None:
+        """Seconds into update + encode (negative in the skew before it), None outside."""
+        steps = platform.steps
+        if moment.stall_tier == number and self.copy == "in_place":
+            return steps.update + moment.stall_elapsed
+        if moment.stall_tier >= 0:
+            return None
+        if self.overlap and moment.version > moment.lives_since and self.fresh(moment) and moment.within < self.encode:
+            return steps.update + moment.within
+        into = moment.within - (steps.length - steps.update)
+        return into if into >= -skew else None
+
+
+@dataclass(frozen=True, slots=True)
+class PageStripe:
+    """Tier `stripe` with `layout: gpu`: chunks are pages of one GPU, parity lies in the same GPU's memory."""
+
+    number: int
+    name: str
+    stripes: PageStripes
+    cadence: Cadence
+    regions: tuple[str, ...]  # what is coded
+    decode_page: float  # seconds to rebuild one page
+    page: float  # bytes
+
+    def survives(self, nature: Nature, platform: Platform) -> bool:
+        """Lost pages of coded regions; never a lost GPU."""
+        return nature.kind == "pages" and nature.region in self.regions
+
+    def overhead(self) -> Overhead:
+        """Encode stalls (or the slower step) and the parity pages; a snapshot keeps a copy of the coded bytes too."""
+        memory = self.stripes.parity_pages * self.page
+        snapshot = self.cadence.copy == "snapshot"
+        if snapshot:
+            memory = 2 * memory + self.stripes.pages * self.page
+        c = self.cadence
+        return Overhead(c.every, c.stall, c.slower, memory, c.lag, keeps_versions=snapshot)
+
+    def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
+        """Decode in place; None on a lost GPU, in the vulnerable window, with stale parity or > m chunks in a stripe."""
+        if damage.memory_lost or damage.corrupt_since is not None:
+            return None
+        regions = {r.name: r for r in platform.memory.regions}
+        critical = [hit for hit in damage.pages if regions[hit.region].critical]
+        if any(hit.region not in self.regions for hit in critical) or not self._decodable(critical):
+            return None
+        pages = sum(len(pages_hit(hit, self.stripes)) for hit in critical)
+        seconds = pages * self.decode_page
+        if self.cadence.copy == "snapshot":
+            version = moment.saved.get(self.number)
+            return None if version is None else Plan(self.name, version, seconds=seconds)
+        if not critical or not self.cadence.fresh(moment) or self._in_window(damage, moment, platform, critical):
+            return None
+        return Plan(self.name, None, redo=moment.within, seconds=seconds)
+
+    def _in_window(self, damage: Damage, moment: Moment, platform: Platform, critical: list[PageHit]) -> bool:
+        if not damage.alive or any(hit.region == "gradients" for hit in damage.pages):
+            return self.cadence.state_window(moment, platform, self.number)
+        return any(self.cadence.chunk_window(moment, platform, hit.place, self.number) for hit in critical)
+
+    def _decodable(self, critical: list[PageHit]) -> bool:
+        lost: dict[int, list[int]] = defaultdict(list)
+        for hit in critical:
+            lost[hit.gpu] += pages_hit(hit, self.stripes)
+        return all(self.stripes.worst_in_stripe(pages) <= self.stripes.m for pages in lost.values())
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStripe:
+    """Tier `stripe` across GPUs: one member per failure domain, k data and m parity members (rotated)."""
+
+    number: int
+    name: str
+    stripes: MemberStripes
+    cadence: Cadence
+    coded: float  # bytes per GPU
+    rebuild: str  # gather | pipeline | spread
+    nic: float  # bytes/s per GPU
+
+    def survives(self, nature: Nature, platform: Platform) -> bool:
+        """Any loss of GPU memory that could leave every stripe at most m members short."""
+        if nature.kind in ("pages", "process"):
+            critical = nature.kind == "process" or any(
+                r.name == nature.region and r.coded for r in platform.memory.regions
+            )
+            return critical
+        return nature.kind in ("gpu", "node", "rack", "switch")
+
+    def overhead(self) -> Overhead:
+        """Traffic and kernels not hidden, m/k of the coded bytes; a snapshot keeps the copy and a second parity."""
+        parity = self.coded * self.stripes.m / self.stripes.k
+        snapshot = self.cadence.copy == "snapshot"
+        memory = 2 * parity + self.coded if snapshot else parity
+        c = self.cadence
+        return Overhead(c.every, c.stall, c.slower, memory, c.lag, keeps_versions=snapshot)
+
+    def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
+        """Rebuild the lost members; None when a stripe lost more than m, versions differ, or no GPU memory was held."""
+        if damage.all_gpu_memory or damage.corrupt_since is not None:
+            return None
+        grid = platform.grid
+        gone = {gpu for unit, number in damage.lost for gpu in grid.members(unit, number)}
+        regions = {r.name: r for r in platform.memory.regions}
+        gone |= {hit.gpu for hit in damage.pages if regions[hit.region].critical}
+        lost = self.stripes.worst_in_stripe(gone)
+        if lost > self.stripes.m:
+            return None
+        seconds = self.rebuild_seconds(lost)
+        if self.cadence.copy == "snapshot":
+            version = moment.saved.get(self.number)
+            return None if version is None else Plan(self.name, version, seconds=seconds)
+        if not gone or not self.cadence.fresh(moment) or self.cadence.state_window(moment, platform, self.number):
+            return None
+        return Plan(self.name, None, redo=moment.within, seconds=seconds)
+
+    def rebuild_seconds(self, lost: int) -> float:
+        """Seconds to bring `lost` members of a stripe back; stripes rebuild side by side, each into its own NIC."""
+        if lost == 0:
+            return 0.0
+        k, m, share = self.stripes.k, self.stripes.m, self.coded / self.nic
+        if self.rebuild == "gather":
+            return (k + lost - 1) * share  # one member decodes all and forwards the others'
+        if self.rebuild == "pipeline":
+            return lost * share
+        survivors = max(1, k + m - lost)
+        return k * share / survivors * lost + share

@@ -1,0 +1,124 @@
+"""Where a running job stands after y seconds of running: step, phase, stalls - by arithmetic, never by events.
+
+Steps of equal length run back to back; at some step boundaries the job stalls (an encode, a snapshot, the blocked part of
+a checkpoint). Everything a failure needs to know follows from y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A stop of `seconds` after every `every`-th step, first after step `first` of a life; `tier` pays for it."""
+
+    tier: int
+    every: int
+    seconds: float
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """`steps` completed, then `within` seconds of the next one, or `elapsed` seconds of stall number `stall`."""
+
+    steps: int
+    within: float
+    stall: int = -1
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Steps of `step` seconds (slow-down by overlapped encodes included) with stalls in order at each boundary."""
+
+    step: float
+    stalls: tuple[Stall, ...]
+
+    def start(self, steps: int) -> float:
+        """Running seconds at which step `steps` + 1 begins: all stalls up to that boundary done."""
+        total = steps * self.step
+        for stall in self.stalls:
+            if steps >= stall.first:
+                total += stall.seconds * ((steps - stall.first) // stall.every + 1)
+        return total
+
+    def done(self, steps: int) -> float:
+        """Running seconds at which step `steps` completes, before the stalls of its boundary."""
+        return self.start(steps - 1) + self.step if steps > 0 else 0.0
+
+    def at(self, running: float) -> Phase:
+        """Phase after `running` seconds."""
+        steps = self._steps_started(running)
+        within = running - self.start(steps)
+        if within < self.step:
+            return Phase(steps, max(0.0, within))
+        boundary, left = steps + 1, within - self.step
+        last = -1
+        for number, stall in enumerate(self.stalls):
+            if not stalls_at(stall, boundary):
+                continue
+            last = number
+            if left < stall.seconds:
+                return Phase(boundary, 0.0, number, left)
+            left -= stall.seconds
+        return Phase(boundary, 0.0, last, self.stalls[last].seconds) if last >= 0 else Phase(boundary, 0.0)
+
+    def _steps_started(self, running: float) -> int:
+        """Largest n with start(n) <= running, from the mean pace and a few corrections."""
+        pace = self.step + sum(s.seconds / s.every for s in self.stalls)
+        steps = max(0, floor(running / pace))
+        while steps > 0 and self.start(steps) > running:
+            steps -= max(1, floor((self.start(steps) - running) / pace))
+        steps = max(steps, 0)
+        while self.start(steps + 1) <= running:
+            steps += max(1, floor((running - self.start(steps + 1)) / pace))
+            while self.start(steps) > running:
+                steps -= 1
+        return steps
+
+    def stalled(self, running: float) -> tuple[int, tuple[float, ...]]:
+        """Completed steps and the seconds spent in each stall during the first `running` seconds."""
+        phase = self.at(running)
+        spent = []
+        for number, stall in enumerate(self.stalls):
+            count = (phase.steps - stall.first) // stall.every + 1 if phase.steps >= stall.first else 0
+            seconds = stall.seconds * count
+            if phase.stall >= 0 and stalls_at(stall, phase.steps):
+                if number == phase.stall:
+                    seconds -= stall.seconds - phase.elapsed
+                elif number > phase.stall:
+                    seconds -= stall.seconds
+            spent.append(seconds)
+        return phase.steps, tuple(spent)
+
+
+def stalls_at(stall: Stall, boundary: int) -> bool:
+    """Whether the stall happens at this step boundary."""
+    return boundary >= stall.first and (boundary - stall.first) % stall.every == 0
+
+
+def saves_done(timeline: Timeline, number: int, running: float) -> int:
+    """How often stall `number` has been completed within the first `running` seconds."""
+    stall = timeline.stalls[number]
+    phase = timeline.at(running)
+    count = (phase.steps - stall.first) // stall.every + 1 if phase.steps >= stall.first else 0
+    unfinished = phase.stall >= 0 and stalls_at(stall, phase.steps) and _not_over(phase, number, stall)
+    return count - 1 if unfinished else count
+
+
+def _not_over(phase: Phase, number: int, stall: Stall) -> bool:
+    return phase.stall < number or (phase.stall == number and phase.elapsed < stall.seconds)
+
+
+def end_of_save(timeline: Timeline, number: int, index: int) -> float:
+    """Running seconds at which stall `number` ends for the `index`-th time (from 0)."""
+    stall = timeline.stalls[number]
+    boundary = stall.first + index * stall.every
+    end = timeline.done(boundary)
+    for other in timeline.stalls[: number + 1]:
+        if stalls_at(other, boundary):
+            end += other.seconds
+    return end

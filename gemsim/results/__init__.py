@@ -1,0 +1,1 @@
+"""Rows (one per replication), intervals and the summary of a sweep."""

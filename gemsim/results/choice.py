@@ -1,0 +1,60 @@
+"""The best design of a group: not the largest ETTR, but the cheapest that ETTR cannot tell from the largest.
+
+All designs of a group ran on the same failures, so they are compared replication by replication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gemsim.results.estimate import Floats, Interval, mean_interval, paired_interval
+
+TIE_BAND = 0.0005  # ETTR differences below this are no reason to pay for anything
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """One design of a group: its place in the table, its ETTR per replication and its steady costs."""
+
+    index: int
+    ettr: Floats
+    memory_overhead: float
+    step_overhead: float
+    meets: bool  # what the study requires
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one group decides: indices into the table; `differences` are paired, against the reference."""
+
+    reference: int | None
+    best: int | None
+    tied: tuple[int, ...]
+    differences: Mapping[int, Interval]
+
+
+def tie_band(difference: Interval) -> float:
+    """How far from the reference a design may be and still count as tied with it."""
+    half = difference.half_width
+    return half if half > TIE_BAND else TIE_BAND  # one replication has no interval (NaN): the fixed band decides
+
+
+def choose(candidates: Sequence[Candidate]) -> Choice:
+    """The reference, the tied and the best of one group of distinct designs (model.md, section 7).
+
+    Without a design that meets the requirement there is neither a reference nor a best.
+    """
+    allowed = [candidate for candidate in candidates if candidate.meets]
+    if not allowed:
+        return Choice(reference=None, best=None, tied=(), differences={})
+    reference = max(allowed, key=lambda c: (mean_interval(c.ettr).value, -c.index))
+    differences = {c.index: paired_interval(c.ettr, reference.ettr) for c in candidates}
+    tied = [c for c in allowed if abs(differences[c.index].value) <= tie_band(differences[c.index])]
+    best = min(tied, key=_cost)
+    return Choice(reference.index, best.index, tuple(c.index for c in tied), differences)
+
+
+def _cost(candidate: Candidate) -> tuple[float, float, int]:
+    """Memory, then step time, then order; equal shares reached by other arithmetic (k, m against 2k, 2m) stay equal."""
+    return (float(f"{candidate.memory_overhead:.12g}"), float(f"{candidate.step_overhead:.12g}"), candidate.index)

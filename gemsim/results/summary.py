@@ -1,0 +1,217 @@
+"""The summary of a sweep: one row per design point, from the rows of its replications.
+
+A pure function of the points, the rows and the number of replications, so any way of running gives the same table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from gemsim.results import estimate
+from gemsim.results.choice import Candidate, Choice, choose
+from gemsim.results.estimate import Floats, Interval
+from gemsim.results.ledger import LEDGER
+from gemsim.results.rows import NUMBERS
+
+RESULT_COLUMNS = (
+    *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
+    *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
+    *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
+    *("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr"),
+    *("failures", "wasted_s_per_failure", "cost_s_per_failure"),
+    *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi"),
+    *("unrecoverable_per_run", "unrecoverable_per_run_lo", "unrecoverable_per_run_hi"),
+    *("touch_share_failures", "touch_share_lost", "ettr_perfect"),
+    *(f"time_{name}" for name in LEDGER),
+    *("caution", "profile", "modelled", "point"),
+)
+_STATIC = ("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr")
+_PROFILE = ("profile", "modelled")
+_TWIN = ("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note")
+
+Row = dict[str, Any]
+GroupKey = tuple[tuple[str, str], ...]  # what the group holds fixed, with its value
+
+
+class Bound(Protocol):
+    """What a study requires of one column."""
+
+    def met(self, number: float) -> bool:
+        """Whether the number is good enough; NaN is not."""
+
+
+Require = Mapping[str, Bound]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One design point as the sweep lists it; points with one `id` are one design. `id` is empty if infeasible."""
+
+    index: int
+    columns: Mapping[str, Any]
+    variant: str
+    group: GroupKey
+    id: str = ""
+    reason: str = ""
+    static: Mapping[str, Any] = field(default_factory=dict)
+    twin: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The table (a row per point, in order) and the choice of each group (indices into the table)."""
+
+    rows: tuple[Row, ...]
+    choices: Mapping[GroupKey, Choice]
+
+
+def by_design(table: pa.Table, replications: int) -> dict[str, dict[str, Floats]]:
+    """Scenario id to column to values by replication, of the first `replications` only (a folder may hold more).
+
+    `table` is ordered as `RowStore.read` gives it.
+    """
+    ids = np.asarray(table["point"].to_pylist(), dtype=object)
+    keep = table["replication"].to_numpy() < replications
+    columns = {name: table[name].to_numpy().astype(np.float64) for name in NUMBERS}
+    edges = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(ids)]
+    runs = {}
+    for start, stop in itertools.pairwise(edges):
+        if stop > start:
+            runs[str(ids[start])] = {name: column[start:stop][keep[start:stop]] for name, column in columns.items()}
+    return runs
+
+
+def summarise(
+    points: Sequence[Point], table: pa.Table, *, replications: int, require: Require, failed: Mapping[str, str]
+) -> Summary:
+    """The summary of `points` over the rows in `table`.
+
+    `failed` maps a scenario id to what went wrong: such a design is shown without numbers, since the replications that
+    did end are not a fair sample of all.
+    """
+    runs = by_design(table, replications)
+    rows = []
+    for point in points:
+        run = None if point.id in failed else runs.get(point.id)
+        rows.append(_row(point, run, failed.get(point.id, "")))
+    choices = {}
+    for group in dict.fromkeys(point.group for point in points):
+        members = [point for point in points if point.group == group]
+        choices[group] = _decide(members, rows, runs, require)
+    return Summary(tuple(rows), choices)
+
+
+def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
+    row: Row = {**point.columns, **dict.fromkeys(RESULT_COLUMNS)}
+    row |= {"variant": point.variant, "feasible": bool(point.id), "reason": point.reason or failure, "point": point.id}
+    row |= {"best": False, "tied": False, "replications": 0}
+    row |= {name: point.static.get(name) for name in (*_STATIC, *_PROFILE)}
+    row |= {name: point.twin.get(name) for name in _TWIN}
+    if run is not None and len(run["wall_s"]):
+        row |= _numbers(run)
+        row["z_analytic"] = _z(row, run["productive_s"] / run["wall_s"])
+    return row
+
+
+def _numbers(run: Mapping[str, Floats]) -> Row:
+    """Every simulated column of one design. Shares of time are means over replications, so they sum to one."""
+    wall, failures = run["wall_s"], run["failures"]
+    shares = {name: run[f"{name}_s"] / wall for name in LEDGER}
+    ettr = estimate.mean_interval(shares["productive"])
+    # Time given back would be worked at the same steady cost, so only its productive share counts.
+    worked = run["productive_s"] + run["overhead_s"]
+    kept = np.divide(run["productive_s"], worked, out=np.ones_like(worked), where=worked > 0.0)
+    perfect = (run["productive_s"] + kept * run["touch_lost_s"]) / wall
+    row: Row = {"replications": len(wall), "ettr": ettr.value}
+    row |= {"ettr_lo": max(ettr.lo, 0.0), "ettr_hi": min(ettr.hi, 1.0)} if len(wall) > 1 else {}
+    row["ettr_meta"] = _mean(shares["productive"] + shares["degraded"])
+    row["failures"] = _mean(failures)
+    row["wasted_s_per_failure"] = estimate.ratio_interval(run["wasted_failures_s"], failures).value
+    row["cost_s_per_failure"] = estimate.ratio_interval(run["cost_failures_s"], failures).value
+    row |= _bounds("fallback_per_failure", estimate.share_interval(run["fallbacks"], failures))
+    row |= _bounds("unrecoverable_per_run", estimate.count_interval(run["unrecoverable"]))
+    row["touch_share_failures"] = estimate.ratio_interval(run["touch_failures"], failures).value
+    row["touch_share_lost"] = estimate.ratio_interval(run["touch_lost_s"], run["cost_failures_s"]).value
+    row["ettr_perfect"] = _mean(perfect)
+    row |= {f"time_{name}": _mean(share) for name, share in shares.items()}
+    row["caution"] = estimate.few(len(wall), float(failures.sum()))
+    return row
+
+
+def _mean(values: Floats) -> float:
+    return estimate.mean_interval(values).value
+
+
+def _bounds(name: str, interval: Interval) -> Row:
+    return {name: interval.value, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
+
+
+def _z(row: Row, ettr: Floats) -> float | None:
+    """Distance to the closed form in standard errors; only an exact form and a sample with spread have one."""
+    error = estimate.standard_error(ettr)
+    if row["analytic_kind"] != "exact" or not error > 0.0:
+        return None
+    return float((row["ettr"] - row["ettr_analytic"]) / error)
+
+
+def meets(row: Row, require: Require) -> bool:
+    """Whether a row of the summary has numbers and they are as the study requires."""
+    if row["ettr"] is None:
+        return False
+    return all(row[name] is not None and bound.met(float(row[name])) for name, bound in require.items())
+
+
+def _decide(
+    members: Sequence[Point], rows: Sequence[Row], runs: Mapping[str, Mapping[str, Floats]], require: Require
+) -> Choice:
+    """Choose within one group and write what that says into its rows; points of one design count once."""
+    first: dict[str, int] = {}
+    for point in members:
+        if rows[point.index]["ettr"] is not None:
+            first.setdefault(point.id, point.index)
+    candidates = [_candidate(rows[index], index, runs[id_], require) for id_, index in first.items()]
+    choice = choose(candidates)
+    for point in members:
+        index = first.get(point.id)
+        if index is not None and index in choice.differences:
+            rows[point.index] |= _bounds("ettr_diff", choice.differences[index])
+            rows[point.index]["tied"] = index in choice.tied
+    if choice.best is not None:
+        rows[choice.best]["best"] = True
+    return choice
+
+
+def _candidate(row: Row, index: int, run: Mapping[str, Floats], require: Require) -> Candidate:
+    costs = [math.inf if row[name] is None else float(row[name]) for name in ("memory_overhead", "step_overhead")]
+    return Candidate(index, run["productive_s"] / run["wall_s"], costs[0], costs[1], meets(row, require))
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """The table as CSV text; what is not known is empty, numbers have ten significant digits."""
+    text = io.StringIO()
+    if rows:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.10g}"
+    return str(value)

@@ -1,0 +1,137 @@
+"""Study point + calibration profile -> Scenario. The only place that joins them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isinf, nan
+
+from gemsim.costs.profiles import Profile, load_profile
+from gemsim.errors import Infeasible
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.damage import Grid
+from gemsim.protection.interval import optimal_interval
+from gemsim.protection.reach import Branch, Job, branches
+from gemsim.protection.stripe import MemberStripe, PageStripe
+from gemsim.protection.tier import Platform, Tier
+from gemsim.protection.timeline import Stall, Timeline
+from gemsim.scenario.failures import classes
+from gemsim.scenario.model import Note, Restart, Scenario
+from gemsim.scenario.state import memory, steps
+from gemsim.scenario.tiers import Workshop, make_tiers
+from gemsim.spec.study import StudySpec
+from gemsim.units import format as text
+
+COMMUNICATOR = (17.0, 16384, 1.376)  # s, GPUs, exponent: through 17 s at 16 k and 200 s at 98 k GPUs (arXiv 2602.00277)
+NEVER = 10**9  # steps between saves when nothing ever reaches the tier
+
+
+def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
+    """The scenario of one design point. Raises Infeasible when the point cannot exist, ProfileError without a profile."""
+    profile = load_profile(spec.profile) if profile is None else profile
+    cluster = spec.cluster
+    held = memory(spec)
+    grid = Grid(
+        cluster.gpus,
+        min(cluster.gpus, cluster.gpus_per_node),
+        cluster.gpus_per_node * cluster.nodes_per_rack,
+        cluster.gpus_per_node * cluster.nodes_per_rack * cluster.racks_per_switch,
+    )
+    tiers = make_tiers(Workshop(spec, held, grid, profile))
+    _fit_memory(tiers, held.bytes_of("free"))
+    slower = sum(tier.overhead().slower for tier in tiers)
+    platform = Platform(grid, held, steps(spec, held, slower))
+    fires = classes(spec)
+    job = Job(platform, Timeline(platform.steps.length, ()), tiers, fires, spec.restart.mode, cluster.replace)
+    tiers, notes, interval, reach = _intervals(spec, replace(job, timeline=_timeline(platform, tiers)))
+    return Scenario(
+        platform=platform,
+        useful_step=spec.workload.step,
+        timeline=_timeline(platform, tiers),
+        classes=fires,
+        tiers=tiers,
+        restart=restart(spec),
+        spare_nodes=cluster.spare_nodes,
+        spare_activation=cluster.spare_activation,
+        replace_unit=cluster.replace,
+        encode_anew=sum(t.cadence.encode for t in tiers if isinstance(t, (PageStripe, MemberStripe))),
+        horizon=_horizon(spec),
+        work_steps=spec.run.steps or 0,
+        stationary=spec.run.start == "stationary",
+        profile=profile.id,
+        modelled=profile.kind == "modelled",
+        interval_seconds=interval,
+        reach_rate=reach,
+        notes=tuple(notes),
+    )
+
+
+def restart(spec: StudySpec) -> Restart:
+    """Restart times; the communicator's grows with the job where the study does not give it."""
+    seconds, gpus, exponent = COMMUNICATOR
+    given = spec.restart
+    communicator = seconds * (spec.cluster.gpus / gpus) ** exponent if given.communicator is None else given.communicator
+    return Restart(given.mode, given.process, communicator, given.warmup, given.pause, given.reset, given.reboot)
+
+
+def _horizon(spec: StudySpec) -> float:
+    """Wall seconds at which the run stops at the latest; a work target may take ten times its useful time by default."""
+    if spec.run.horizon is not None:
+        return spec.run.horizon
+    return spec.run.max_wall or 10.0 * (spec.run.steps or 0) * spec.workload.step
+
+
+def _fit_memory(tiers: tuple[Tier, ...], free: float) -> None:
+    needed = sum(tier.overhead().memory for tier in tiers)
+    if needed > free:
+        raise Infeasible(f"parity and snapshots need {needed:.4g} bytes per GPU, {free:.4g} are free")
+
+
+def _timeline(platform: Platform, tiers: tuple[Tier, ...]) -> Timeline:
+    """Stalls of all tiers, encodes before saves at a common boundary."""
+    stalls = []
+    for tier in sorted(tiers, key=lambda t: isinstance(t, Checkpoint)):
+        cost = tier.overhead()
+        if cost.every and (cost.stall > 0.0 or cost.keeps_versions):
+            stalls.append(Stall(tier.number, cost.every, cost.stall, cost.every))
+    return Timeline(platform.steps.length, tuple(stalls))
+
+
+def _intervals(spec: StudySpec, job: Job) -> tuple[tuple[Tier, ...], list[Note], float, float]:
+    """Set the optimal intervals by the rate of failures that reaches each tier."""
+    found = branches(job)
+    tiers: list[Tier] = []
+    notes: list[Note] = []
+    interval, reach = nan, nan
+    for tier in job.tiers:
+        if not isinstance(tier, Checkpoint):
+            tiers.append(tier)
+            continue
+        rate = reaching(found, tier.number)
+        chosen = tier if tier.every else _optimal(spec, job, tier, rate, notes)
+        tiers.append(chosen)
+        interval, reach = chosen.every * spec.workload.step, rate
+        notes.append(Note("reach", f"{tier.name}: {rate * 86400:.4g} failures per day reach this tier"))
+    return tuple(tiers), notes, interval, reach
+
+
+def reaching(found: tuple[Branch, ...], number: int) -> float:
+    """Failures per second that end in a roll-back to this tier."""
+    return sum(b.rate for b in found if b.number == number and b.ending == "roll_back")
+
+
+def _optimal(spec: StudySpec, job: Job, tier: Checkpoint, rate: float, notes: list[Note]) -> Checkpoint:
+    """The exact renewal optimum for that rate, never shorter than the write, in whole steps."""
+    step = spec.workload.step
+    pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls)  # encodes included
+    best = optimal_interval(tier.blocked, rate) if rate > 0.0 else float("inf")
+    if isinf(best):
+        notes.append(Note("interval", f"{tier.name}: no failure reaches this tier; it is never written"))
+        return replace(tier, every=NEVER)
+    write = tier.lag if tier.lag else tier.blocked
+    if best < write:
+        notes.append(Note("interval", f"{tier.name}: the optimum {text(best, 'time')} is shorter than the write; set to it"))
+        every = max(1, -int(-write // pace))
+    else:
+        every = max(1, round(best / pace))
+    notes.append(Note("interval", f"{tier.name}: optimal interval {every} steps ({text(every * step, 'time')} of work)"))
+    return replace(tier, every=every)

@@ -1,0 +1,57 @@
+"""What can be said of a scenario without running it: overheads, survivable bursts, intervals, what is derived."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gemsim.protection.stripe import PageStripe
+from gemsim.protection.tier import Tier
+from gemsim.scenario.model import Scenario
+from gemsim.units import format as text
+
+
+def describe(scenario: Scenario) -> dict[str, Any]:
+    """Static columns of a point; shares are of 1."""
+    return {
+        "step_overhead": step_overhead(scenario),
+        "memory_overhead": sum(t.overhead().memory for t in scenario.tiers) / scenario.platform.memory.capacity,
+        "survivable_burst_pages": max((_burst(t) for t in scenario.tiers), default=0),
+        "interval_s": scenario.interval_seconds,
+        "reach_rate_per_day": scenario.reach_rate * 86400.0,
+        "profile": scenario.profile,
+        "modelled": scenario.modelled,
+        "notes": [f"{note.topic}: {note.text}" for note in scenario.notes],
+    }
+
+
+def step_overhead(scenario: Scenario) -> float:
+    """Seconds that protection adds per useful second when nothing fails."""
+    timeline = scenario.timeline
+    pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls)
+    return pace / scenario.useful_step - 1.0
+
+
+def _burst(tier: Tier) -> int:
+    return tier.stripes.survivable_burst() if isinstance(tier, PageStripe) else 0
+
+
+def derived(scenario: Scenario) -> list[tuple[str, str, str]]:
+    """(name, value, source) of all that follows from the study: memory regions, copies, phases, rates."""
+    memory, steps = scenario.platform.memory, scenario.platform.steps
+    lines = []
+    for region in memory.regions:
+        share = region.bytes / memory.used if region.name != "free" else 0.0
+        copies = f", {region.copies} live copies" if region.critical else ""
+        coded = ", coded" if region.coded else ""
+        shown = f"{text(region.bytes, 'bytes')} per GPU ({share:.1%} of used{copies}{coded})"
+        lines.append((f"memory.{region.name}", shown, "derived from parameters, bytes and layout"))
+    elsewhere = sum(r.bytes for r in memory.regions if r.coded and r.copies > 1)
+    share = elsewhere / memory.coded if memory.coded else 0.0
+    lines.append(("memory.coded", f"{text(memory.coded, 'bytes')}; {share:.1%} has live copies elsewhere", "derived"))
+    for name in ("update", "skew", "microbatch", "layer", "kernel"):
+        lines.append((f"step.{name}", text(getattr(steps, name), "time"), "derived unless given"))
+    lines.append(("restart.communicator", text(scenario.restart.communicator, "time"), "FT-HSDP, arXiv 2602.00277"))
+    for kind in scenario.classes:
+        shown = f"{kind.rate * scenario.horizon:.4g} in the run ({kind.rate * 86400:.4g} per day, {kind.exposure} clock)"
+        lines.append((f"failures.{kind.name}", shown, "rate x job x horizon"))
+    return lines

@@ -1,0 +1,103 @@
+"""Checks of what a study varies: each variant of `compare`, each swept path, each value alone, each row of `zip`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gemsim.errors import Problem, ValueRefused
+from gemsim.spec.draft import Draft
+from gemsim.spec.study import StudySpec
+from gemsim.spec.yaml import Path, Tree, dotted
+
+Row = list[tuple[str, Any, Path]]
+_CHECKED_AT_MOST = 20_000
+
+
+def check_axes(
+    tree: Tree, spec: StudySpec | None, elsewhere: frozenset[str] = frozenset()
+) -> tuple[frozenset[str], frozenset[str], list[Problem]]:
+    """The swept paths that some variant has, those that some variant lacks, and the problems of compare and sweep.
+
+    `elsewhere` are paths known to exist in another form of the study: a quick form may keep no variant that has them. With `spec` None (the study itself has problems) only the paths are looked up.
+    """
+    problems: list[Problem] = []
+    drafts = [(name, draft) for name, draft in _variants(tree, problems, check=spec is not None)]
+    rows = list(_rows(tree.data.get("sweep")))
+    lacking: dict[str, list[str]] = {}
+    found: set[str] = set()
+    refusals: dict[str, ValueRefused] = {}
+    for name, draft in drafts:
+        for path, source in _paths(rows):
+            try:
+                Draft(tree, draft.raw).put(path, None, source)
+                found.add(path)
+            except ValueRefused as refused:
+                refusals.setdefault(path, refused)
+                lacking.setdefault(path, []).append(name)
+    for path, source in _paths(rows):
+        if path in refusals and path not in found and path not in elsewhere:
+            problems.append(_at(tree, source[:-1], refusals[path], at_key=True))
+    if spec is not None and not problems:
+        problems += _values(tree, [draft for _, draft in drafts], rows)
+    return frozenset(found), frozenset(lacking), problems
+
+
+def _at(tree: Tree, source: Path, refused: ValueRefused, *, at_key: bool = False) -> Problem:
+    return Problem(tree.where(source, key=at_key), dotted(source), refused.what, refused.allowed, refused.todo)
+
+
+def _variants(tree: Tree, problems: list[Problem], *, check: bool) -> Iterable[tuple[str, Draft]]:
+    compare = tree.data.get("compare")
+    if not isinstance(compare, dict) or not compare:
+        yield "", Draft(tree)
+        return
+    for name, overrides in compare.items():
+        draft, before = Draft(tree), len(problems)
+        for path, value in overrides.items() if isinstance(overrides, dict) else ():
+            source: Path = ("compare", name, path)
+            try:
+                draft.put(path, value, source)
+            except ValueRefused as refused:
+                problems.append(_at(tree, source, refused, at_key=True))
+        if check and len(problems) == before:
+            problems += draft.check()[1]
+        yield name, draft
+
+
+def _rows(sweep: Any) -> Iterable[Row]:
+    """What is to be tried together: each grid value alone, each row of zip."""
+    sweep = sweep if isinstance(sweep, dict) else {}
+    grid, zipped = (
+        {path: values for path, values in axes.items() if isinstance(values, list)} if isinstance(axes, dict) else {}
+        for axes in (sweep.get("grid"), sweep.get("zip"))
+    )
+    for path, values in grid.items():
+        for at, value in enumerate(values):
+            yield [(path, value, ("sweep", "grid", path, at))]
+    for at in range(min(map(len, zipped.values()), default=0)):
+        yield [(path, values[at], ("sweep", "zip", path, at)) for path, values in zipped.items()]
+
+
+def _paths(rows: list[Row]) -> list[tuple[str, Path]]:
+    first: dict[str, Path] = {}
+    for row in rows:
+        for path, _, source in row:
+            first.setdefault(path, source)
+    return list(first.items())
+
+
+def _values(tree: Tree, drafts: list[Draft], rows: list[Row]) -> list[Problem]:
+    problems: dict[Problem, None] = {}
+    for draft in drafts:
+        for row in rows[: _CHECKED_AT_MOST // len(drafts)]:
+            trial = Draft(tree, draft.raw)
+            trial.origins = []
+            for path, value, source in row:
+                try:
+                    trial.put(path, value, source)
+                except ValueRefused:
+                    continue
+            if trial.origins:
+                problems.update(dict.fromkeys(trial.check()[1]))
+    return list(problems)

@@ -1,0 +1,62 @@
+"""The published numbers that a study names: GPU types and failure mixes, read from calibration/published.
+
+Each file carries its source. They are read once and checked with the models of a study.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from gemsim import resources
+from gemsim.errors import ProfileError
+from gemsim.spec.types import Bandwidth, Flops, Model, PositiveBytes
+from gemsim.spec.yaml import read_tree
+
+
+class GpuSpec(Model):
+    """One GPU type: memory in bytes, bandwidths in bytes per second, dense BF16 speed in FLOP/s."""
+
+    memory: PositiveBytes
+    hbm_bandwidth: Bandwidth
+    nvlink_bandwidth: Bandwidth
+    peak_flops: Flops
+    source: str
+    notes: str = ""
+
+
+def gpu_names() -> list[str]:
+    """The GPU types of the catalog."""
+    return sorted(_gpus(resources.published()))
+
+
+def gpu(name: str) -> GpuSpec:
+    """The catalog's entry of a GPU type; KeyError when there is none."""
+    return _gpus(resources.published())[name]
+
+
+def mix_names() -> list[str]:
+    """The failure mixes of the catalog."""
+    return sorted(path.stem for path in (resources.published() / "failures").glob("*.yaml"))
+
+
+@cache
+def _gpus(folder: Path) -> dict[str, GpuSpec]:
+    try:
+        return {name: GpuSpec.model_validate(entry) for name, entry in read_published(folder / "gpus.yaml").items()}
+    except ValidationError as error:
+        raise ProfileError(f"{folder / 'gpus.yaml'}: {error}") from error
+
+
+def read_published(path: Path) -> dict[str, Any]:
+    """A YAML file of calibration/published as plain data. Raises ProfileError when it is missing or not a mapping."""
+    try:
+        tree = read_tree(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot be read ({error.strerror})") from error
+    if tree.problems or not isinstance(tree.data, dict):
+        raise ProfileError(str(tree.problems[0]) if tree.problems else f"{path}: not a mapping")
+    return tree.data

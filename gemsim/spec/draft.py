@@ -1,0 +1,90 @@
+"""A raw study with values put in, and where in the file each came from; a check gives a spec or problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from gemsim.errors import Problem, ValueRefused
+from gemsim.spec.cluster import ClusterSpec
+from gemsim.spec.messages import Finding, findings, renamed
+from gemsim.spec.paths import assign, locate, normalised
+from gemsim.spec.protection import refuse_labels
+from gemsim.spec.study import StudySpec, Tiers, refuse_layout
+from gemsim.spec.workload import ParallelSpec
+from gemsim.spec.yaml import Path, Tree, dotted
+
+
+class Draft:
+    """The raw tree of one design point in the making."""
+
+    def __init__(self, tree: Tree, raw: dict[str, Any] | None = None) -> None:
+        self.tree = tree
+        self.raw = normalised(tree.data if raw is None else raw)
+        self.origins: list[tuple[Path, Path]] = []
+
+    def put(self, path: str, value: Any, source: Path) -> None:
+        """Put a value at a path; `source` is its place in the file. Raises ValueRefused where there is no such path."""
+        place = locate(self.raw, path)
+        assign(self.raw, place, value)
+        self.origins.append((place, source))
+
+    def check(self) -> tuple[StudySpec | None, list[Problem]]:
+        """The spec and no problems, or None and all that is wrong."""
+        try:
+            return StudySpec.model_validate(self.raw), []
+        except ValidationError as error:
+            found = findings(error)
+        repaired = renamed(self.raw, found)
+        if repaired is not None:
+            try:
+                StudySpec.model_validate(normalised(repaired))
+            except ValidationError as error:
+                found += findings(error)
+        found += _across(self.raw)
+        return None, [self.problem(one) for one in found if not self._follows(one.path)]
+
+    def _follows(self, path: Path) -> bool:
+        """Whether a finding follows from a fault of the file itself at, above or below its path."""
+        pairs = [(path[: len(fault)], fault[: len(path)]) for fault in self.tree.faults if fault and path]
+        return any(ours == theirs for ours, theirs in pairs)
+
+    def problem(self, finding: Finding) -> Problem:
+        """A finding with its place in the file: that of the value put in, where it is at or under one."""
+        at, refused = finding.path, finding.refused
+        for place, source in reversed(self.origins):
+            if at[: len(place)] == place:
+                at = source + at[len(place) :]
+                break
+        else:
+            if self.origins:
+                at, refused = self.origins[0][1], self._with_values(refused, at)
+        where = self.tree.where(at, key=finding.at_key)
+        return Problem(where, dotted(at), refused.what, refused.allowed, refused.todo)
+
+    def _with_values(self, refused: ValueRefused, at: Path) -> ValueRefused:
+        """The same, saying where in the design point it arises: the cause is a value put in elsewhere."""
+        return ValueRefused(f"{dotted(at)}: {refused.what}" if at else refused.what, refused.allowed, refused.todo)
+
+
+def _across(raw: dict[str, Any]) -> list[Finding]:
+    """The checks across sections, made also where other parts of the study are at fault."""
+    found = []
+    for check in (_layout, _labels):
+        try:
+            check(raw)
+        except ValueRefused as refused:
+            found.append(Finding(refused.at, refused))
+        except (ValidationError, KeyError, TypeError):
+            continue  # the parts themselves are at fault, which is reported already
+    return found
+
+
+def _layout(raw: dict[str, Any]) -> None:
+    cluster = ClusterSpec.model_validate(raw["cluster"])
+    refuse_layout(cluster.gpus, ParallelSpec.model_validate(raw["workload"]["parallel"]))
+
+
+def _labels(raw: dict[str, Any]) -> None:
+    refuse_labels(TypeAdapter(Tiers).validate_python(raw["protection"]))

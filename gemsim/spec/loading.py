@@ -1,0 +1,141 @@
+"""A study file to a checked study: all that is wrong with it at once, each with file:line:col.
+
+The file is read to a raw tree with positions; models check the tree; every swept path and value, every variant of
+`compare` and the `quick` form are tried once before anything runs. A design point is the raw tree with values put in,
+checked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+from gemsim.errors import Problem, StudyError, ValueRefused, show
+from gemsim.spec.axes import check_axes
+from gemsim.spec.draft import Draft
+from gemsim.spec.quick import with_quick, without_quick
+from gemsim.spec.study import StudySpec
+from gemsim.spec.yaml import Path, Position, Tree, dotted, read_tree
+
+_STUDY_ONLY = ("sweep", "compare", "quick")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStudy:
+    """A study that has passed all checks, with the raw tree and the positions that later errors point to.
+
+    `partial` holds the swept paths that only some variants of `compare` have.
+    """
+
+    path: FilePath
+    tree: Tree
+    spec: StudySpec
+    partial: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The study as plain data."""
+        return dict(self.tree.data)
+
+    @property
+    def positions(self) -> dict[Path, Position]:
+        """The line and column of the value at each path."""
+        return self.tree.values
+
+    @property
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """The assignments of each variant of `compare`; a study without one has the variant "" that changes nothing."""
+        return self.spec.compare or {"": {}}
+
+
+def load_study(path: str | FilePath, *, quick: bool = False) -> LoadedStudy:
+    """Read and check a study; with `quick`, its `quick` section laid over it. Raises StudyError with every problem."""
+    file = FilePath(path)
+    try:
+        content = file.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StudyError(
+            [Problem(str(path), "", f"cannot be read ({reason})", "a YAML file", "check the name")]
+        ) from error
+    return parse_study(content, file, quick=quick)
+
+
+def parse_study(content: bytes, file: str | FilePath, *, quick: bool = False) -> LoadedStudy:
+    """`load_study` of bytes already read; `file` is the name shown in problems."""
+    tree = read_tree(content, str(file))
+    if not isinstance(tree.data, dict):
+        if not tree.problems:
+            tree.complain(
+                (1, 1), (), f"not a mapping ({show(tree.data)})", "a mapping with title, cluster, workload, …"
+            )
+        raise StudyError(tree.problems)
+    problems, checked, known = list(tree.problems), [], frozenset[str]()
+    for form in (without_quick(tree), with_quick(tree)):
+        spec, found = Draft(form).check()
+        known, partial, more = check_axes(form, spec, known)
+        problems += form.problems + found + more
+        checked.append((form, spec, partial))
+    form, spec, partial = checked[quick]
+    if problems or spec is None:
+        raise StudyError(_in_order(problems))
+    return LoadedStudy(FilePath(file), form, spec, partial)
+
+
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """By place in the file, none twice; at one place only the first found, which the others follow from."""
+    first = {(problem.where, problem.path): problem for problem in reversed(problems)}
+    return sorted(first.values(), key=lambda problem: [int(n) for n in problem.where.rsplit(":", 2)[1:]])
+
+
+def resolve_point(loaded: LoadedStudy, assignments: Mapping[str, Any]) -> StudySpec:
+    """The study with values put at paths, in the order given: a variant of `compare` first, then swept values.
+
+    A mapping is merged over a section and all else replaces what was there; text for `restart` or `failures` sets the
+    mode or the mix. A path in `loaded.partial` is left out where the variant lacks it. Raises StudyError, which names
+    the swept value and its position.
+    """
+    raw = {key: value for key, value in loaded.tree.data.items() if key not in _STUDY_ONLY}
+    draft = Draft(loaded.tree, raw)
+    problems = []
+    for path, value in assignments.items():
+        source = _source(loaded.tree.data, path, value)
+        try:
+            draft.put(path, value, source)
+        except ValueRefused as refused:
+            if path not in loaded.partial:
+                where = loaded.tree.where(source, key=True)
+                problems.append(Problem(where, dotted(source), refused.what, refused.allowed, refused.todo))
+    spec, found = draft.check()
+    if problems or found or spec is None:
+        raise StudyError(problems + found)
+    return spec
+
+
+def applies(loaded: LoadedStudy, assignments: Mapping[str, Any], path: str) -> bool:
+    """Whether a swept path exists once `assignments` (a variant of `compare`) are made."""
+    if path not in loaded.partial:
+        return True
+    draft = Draft(loaded.tree)
+    try:
+        for one, value in assignments.items():
+            draft.put(one, value, (one,))
+        draft.put(path, None, (path,))
+    except ValueRefused:
+        return False
+    return True
+
+
+def _source(data: dict[str, Any], path: str, value: Any) -> Path:
+    """Where in the file an assignment stands: in a swept list or a variant; else its own path."""
+    sweep = data.get("sweep") or {}
+    for kind in ("grid", "zip"):
+        values = (sweep.get(kind) or {}).get(path)
+        if values is not None and value in values:
+            return ("sweep", kind, path, values.index(value))
+    for name, overrides in (data.get("compare") or {}).items():
+        if path in overrides and overrides[path] == value:
+            return ("compare", name, path)
+    return tuple(path.split("."))

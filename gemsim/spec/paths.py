@@ -1,0 +1,179 @@
+"""Paths into a study: `protection.stripe.k` to a place in the raw tree, and assignment there.
+
+The tiers of the list are addressed by name, or by kind where that is unique; failure classes of the study by name.
+A section in its short form is expanded first.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from gemsim.errors import ValueRefused, show
+from gemsim.spec.failures import FailureClassSpec
+from gemsim.spec.protection import TIERS, Tier
+from gemsim.spec.study import StudySpec
+from gemsim.spec.types import Model, closest
+
+Raw = dict[str, Any]
+SECTIONS = ("cluster", "workload", "restart", "failures", "protection", "profile", "run")
+_SHORT = {"restart": "mode", "failures": "mix"}
+_PAIRED = ("run.seed", "run.replications")
+
+
+def normalised(raw: Raw) -> Raw:
+    """A deep copy with short forms written out and empty optional sections left out."""
+    tree = {key: copy.deepcopy(value) for key, value in raw.items()}
+    for key in ("sweep", "compare", "quick", "require", "restart", "protection", "notes", "profile"):
+        if tree.get(key, ...) is None:
+            del tree[key]
+    for section, key in _SHORT.items():
+        if isinstance(tree.get(section), str):
+            tree[section] = {key: tree[section]}
+    if isinstance(tree.get("protection"), list):
+        tree["protection"] = [_tier(entry) for entry in tree["protection"]]
+    return tree
+
+
+def _tier(entry: Any) -> Any:
+    if isinstance(entry, str):
+        return {entry: {}}
+    if isinstance(entry, dict):
+        return {kind: {} if settings is None else settings for kind, settings in entry.items()}
+    return entry
+
+
+def submodel(annotation: Any) -> type[Model] | None:
+    """The model inside an annotation such as `LawSpec | None`, or None."""
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        return next((found for part in get_args(annotation) if (found := submodel(part))), None)
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Model) else None
+
+
+def fields_of(model: type[Model]) -> dict[str, type[Model] | None]:
+    """The keys of a model as they stand in a file, each with the model beneath it."""
+    fields = {info.alias or name: submodel(info.annotation) for name, info in model.model_fields.items()}
+    return {key: below for key, below in fields.items() if not (key == "kind" and issubclass(model, Tier))}
+
+
+def locate(raw: Raw, text: str) -> tuple[str | int, ...]:
+    """The place of a path in a normalised tree. Raises ValueRefused, with the candidates or the close match."""
+    parts = text.split(".")
+    if parts[0] not in SECTIONS:
+        raise ValueRefused(
+            f"no such path ({show(text)})", f"paths into {', '.join(SECTIONS)}", _suggest(parts, 0, SECTIONS)
+        )
+    if text in _PAIRED:
+        raise ValueRefused(f"{text} cannot be swept", "designs are compared on the same replications", "use --seed")
+    if parts[0] == "protection" and len(parts) > 1:
+        index, kind = _find_tier(raw, parts)
+        return _descend(TIERS.get(kind), parts, 2, ("protection", index, kind))
+    if parts[:2] == ["failures", "classes"] and len(parts) > 2:
+        return _descend(FailureClassSpec, parts, 3, ("failures", "classes", _find_class(raw, parts)))
+    return _descend(StudySpec, parts, 0, ())
+
+
+def _descend(
+    model: type[Model] | None, parts: list[str], at: int, place: tuple[str | int, ...]
+) -> tuple[str | int, ...]:
+    for index in range(at, len(parts)):
+        known = fields_of(model) if model else {}
+        if parts[index] not in known:
+            allowed = (
+                f"{'.'.join(parts[:index])} has {', '.join(known)}"
+                if known
+                else f"{'.'.join(parts[:index])} has no keys"
+            )
+            raise ValueRefused(f"no such path ({show('.'.join(parts))})", allowed, _suggest(parts, index, list(known)))
+        model = known[parts[index]]
+        place = (*place, parts[index])
+    return place
+
+
+def _suggest(parts: list[str], index: int, known: Any) -> str:
+    question = closest(parts[index], known)
+    if not question:
+        return ""
+    name = question.split("'")[1]
+    return f"did you mean '{'.'.join([*parts[:index], name, *parts[index + 1 :]])}'?"
+
+
+def _find_tier(raw: Raw, parts: list[str]) -> tuple[int, str]:
+    tiers = []
+    for index, entry in enumerate(raw.get("protection") or []):
+        if isinstance(entry, dict) and len(entry) == 1:
+            kind, settings = next(iter(entry.items()))
+            tiers.append((index, str(kind), settings.get("name") if isinstance(settings, dict) else None))
+    called = [(index, kind) for index, kind, name in tiers if name == parts[1]]
+    alike = [(index, kind) for index, kind, _ in tiers if kind == parts[1]]
+    if len(called) == 1 or (not called and len(alike) == 1):
+        return (called or alike)[0]
+    rest = "".join(f".{part}" for part in parts[2:])
+    if len(alike) > 1:
+        names = [
+            f"protection.{name}{rest}" if name else f"the {kind} without a name"
+            for _, kind, name in tiers
+            if kind == parts[1]
+        ]
+        raise ValueRefused(
+            f"ambiguous path ({show('.'.join(parts))})",
+            f"candidates: {', '.join(names)}",
+            "use a name, and name each tier",
+        )
+    known = [str(name or kind) for _, kind, name in tiers]
+    allowed = f"the tiers are {', '.join(known)}" if known else "the study has no tiers"
+    raise ValueRefused(f"no such tier ({show('.'.join(parts))})", allowed, _suggest(parts, 1, known))
+
+
+def _find_class(raw: Raw, parts: list[str]) -> int:
+    failures = raw.get("failures")
+    classes = failures.get("classes") if isinstance(failures, dict) else None
+    names = [one.get("name") if isinstance(one, dict) else None for one in classes or []]
+    if parts[2] in names:
+        return names.index(parts[2])
+    known = [str(name) for name in names if name]
+    allowed = f"the study's own classes are {', '.join(known)}" if known else "the study has no classes of its own"
+    raise ValueRefused(f"no such failure class ({show('.'.join(parts))})", allowed, _suggest(parts, 2, known))
+
+
+def assign(raw: Raw, place: tuple[str | int, ...], value: Any) -> None:
+    """Put a value at a place of a normalised tree, in place; a mapping is merged over a mapping, all else replaces."""
+    value = copy.deepcopy(value)
+    if len(place) == 1 and place[0] in _SHORT and isinstance(value, str):
+        value = {_SHORT[str(place[0])]: value}
+    if place == ("protection",) and isinstance(value, list):
+        value = [_tier(entry) for entry in value]
+    at: Any = raw
+    for part in place[:-1]:
+        below = _child(at, part)
+        if not isinstance(below, (dict, list)):
+            below = at[part] = _written_out(part, below)
+        at = below
+    last = place[-1]
+    before = _child(at, last)
+    if isinstance(before, dict) and isinstance(value, dict):
+        merge(before, value)
+    else:
+        at[last] = value
+
+
+def _child(at: Any, part: str | int) -> Any:
+    return at[part] if isinstance(part, int) else at.get(part)
+
+
+def _written_out(key: str | int, value: Any) -> Raw:
+    """The mapping that a plain value of a law stands for."""
+    if value is None:
+        return {}
+    return {"kind": value} if key == "law" else {"kind": "fixed", "mean": value}
+
+
+def merge(into: Raw, over: Mapping[str, Any]) -> None:
+    """Lay `over` on `into`, in place: mappings merge key by key, all else replaces."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            merge(into[key], value)
+        else:
+            into[key] = copy.deepcopy(value)

@@ -1,0 +1,131 @@
+"""A study on paper: its canonical YAML, its hash, and every value with where it comes from."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
+
+from gemsim import units
+from gemsim.spec.failures import FailureClassSpec, LawSpec, LifetimeSpec, mix
+from gemsim.spec.loading import LoadedStudy
+from gemsim.spec.protection import Tier
+from gemsim.spec.study import StudySpec
+from gemsim.spec.types import Model
+
+GIVEN = "given"
+_NO_SWEEP: dict[str, Any] = {"grid": {}, "zip": {}}
+_VARIED = ("sweep", "compare", "quick")
+
+
+class Explained(NamedTuple):
+    """One value of a study: its path, its text, and "given", a source, or "assumption"."""
+
+    path: str
+    value: str
+    origin: str
+
+
+def canonical(spec: StudySpec) -> dict[str, Any]:
+    """The study as plain data that reads back to the same study: every default written out, quantities with units."""
+    data = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    data["protection"] = [_tier(tier) for tier in spec.protection]
+    for one, read in zip(data["failures"].get("classes", ()), spec.failures.classes, strict=False):
+        for stray in read.inapplicable():
+            one.pop(stray, None)
+    return {key: value for key, value in data.items() if value not in ({}, "", _NO_SWEEP)}
+
+
+def _tier(tier: Tier) -> dict[str, Any]:
+    settings = tier.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"kind", *tier.inapplicable()})
+    return {tier.kind: settings}
+
+
+def canonical_yaml(spec: StudySpec) -> str:
+    """The study as YAML that `load_study` reads back to the same study."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.allow_unicode = True
+    yaml.width = 120
+    out = io.StringIO()
+    yaml.dump(canonical(spec), out)
+    return out.getvalue()
+
+
+def study_hash(spec: StudySpec) -> str:
+    """SHA-256 of the canonical study without its title and notes, which change no result."""
+    data = {key: value for key, value in canonical(spec).items() if key not in ("title", "notes")}
+    return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def explain(loaded: LoadedStudy) -> list[Explained]:
+    """Every value of the study, in the order of the models, with where it comes from; a class of a mix is one value."""
+    spec = loaded.spec
+    rows = []
+    for part in type(spec).model_fields:
+        if part == "protection":
+            rows += [row for tier in spec.protection for row in _tier_rows(tier)] or [_nothing(spec)]
+        elif part not in _VARIED:
+            rows += _field(spec, part, "")
+        if part == "failures" and spec.failures.mix:
+            rows += [_class_row(spec.failures.mix, one) for one in mix(spec.failures.mix).classes]
+    return rows
+
+
+def _nothing(spec: StudySpec) -> Explained:
+    return Explained("protection", "none", GIVEN if "protection" in spec.model_fields_set else "default: nothing")
+
+
+def _tier_rows(tier: Tier) -> list[Explained]:
+    path = f"protection.{tier.label}"
+    return _fields(tier, path, skip={"kind", *tier.inapplicable()}) or [Explained(path, "no settings", GIVEN)]
+
+
+def _class_row(name: str, one: FailureClassSpec) -> Explained:
+    per_job = f" on {one.gpus} GPUs" if one.gpus else ""
+    parts = [f"{one.scope}", f"{units.format(one.rate, 'rate')}{per_job}", str(one.law), f"clock {one.clock}"]
+    parts += [f"exposure {one.exposure}", one.after_repair, f"detect {one.detect}"]
+    if one.scope == "memory":
+        parts += [f"contained {one.contained}", f"rows {[list(pair) for pair in one.rows]}", one.rows_to_pages]
+        parts += [f"lands {one.lands}", f"uncontained {one.uncontained_action}"]
+    parts += [f"action {one.action}", f"process {'survives' if one.process_survives else 'dies'}"]
+    parts += [f"repair {one.repair}"] if one.repair else []
+    parts += [f"evict {'yes' if one.evict_on_detect else 'no'}"] if one.scope == "silent" else []
+    return Explained(f"failures.{name}.{one.name}", ", ".join(parts), " ".join(one.source.split()))
+
+
+def _fields(model: Model, path: str, *, skip: set[str]) -> list[Explained]:
+    return [row for name in type(model).model_fields if name not in skip for row in _field(model, name, f"{path}.")]
+
+
+def _field(model: Model, name: str, prefix: str) -> list[Explained]:
+    info = type(model).model_fields[name]
+    value, path = getattr(model, name), f"{prefix}{info.alias or name}"
+    source = info.json_schema_extra.get("source") if isinstance(info.json_schema_extra, dict) else None
+    origin = GIVEN if name in model.model_fields_set else str(source or "")
+    if isinstance(value, Model) and not isinstance(value, LawSpec | LifetimeSpec):
+        return _fields(value, path, skip=set())
+    if isinstance(value, tuple) and value and isinstance(value[0], FailureClassSpec):
+        return [row for one in value for row in _fields(one, f"{path}.{one.name}", skip={"name", *one.inapplicable()})]
+    if origin != GIVEN and (source is None or (value in ((), {}) and name != "rows")):
+        return []
+    return [Explained(path, _text(model, name, value), origin)]
+
+
+def _text(model: Model, name: str, value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, LawSpec | LifetimeSpec):
+        return str(value)
+    dumped = model.model_dump(mode="json", include={name})[name]
+    if isinstance(dumped, bool):
+        return "true" if dumped else "false"
+    if isinstance(dumped, float):
+        return units.format(dumped, "count")
+    if isinstance(dumped, dict):
+        return ", ".join(f"{key} {bound}" for key, bound in dumped.items())
+    return " ".join(str(dumped).split())

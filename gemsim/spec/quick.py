@@ -1,0 +1,83 @@
+"""The `quick` section: a smaller form of the study, laid over it.
+
+Swept paths are replaced path by path, `zip` as a whole; `compare` may name the variants to keep; `run` and `require`
+merge.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from gemsim.errors import show
+from gemsim.spec.paths import merge
+from gemsim.spec.types import closest
+from gemsim.spec.yaml import Path, Tree
+
+KEYS = ("sweep", "compare", "run", "require")
+
+
+def without_quick(tree: Tree) -> Tree:
+    """The study as it is in full, its `quick` section left out."""
+    data = {key: value for key, value in tree.data.items() if key != "quick"}
+    return Tree(tree.file, data, dict(tree.values), dict(tree.keys), faults=list(tree.faults))
+
+
+def with_quick(tree: Tree) -> Tree:
+    """The study with its `quick` section laid over it; problems with that section are noted in the new tree."""
+    merged = without_quick(tree)
+    merged.data = copy.deepcopy(merged.data)
+    quick = tree.data.get("quick") or {}
+    if not isinstance(quick, dict):
+        merged.complain(
+            tree.values["quick",], ("quick",), f"not a mapping ({show(quick)})", f"a mapping of {', '.join(KEYS)}"
+        )
+        return merged
+    for key, value in quick.items():
+        place: Path = ("quick", key)
+        if key not in KEYS:
+            merged.complain(
+                tree.keys[place], place, f"unknown key ({show(key)})", f"one of {', '.join(KEYS)}", closest(key, KEYS)
+            )
+        elif key == "sweep" and isinstance(value, dict):
+            _lay_sweep(merged, value)
+        elif key == "compare" and isinstance(value, list):
+            _keep_variants(merged, value)
+        elif isinstance(value, dict) and isinstance(merged.data.get(key), dict):
+            merge(merged.data[key], value)
+            _move(merged, place, (key,))
+        else:
+            merged.data[key] = copy.deepcopy(value)
+            _move(merged, place, (key,))
+    return merged
+
+
+def _lay_sweep(merged: Tree, sweep: dict[str, Any]) -> None:
+    base = merged.data.get("sweep")
+    base = merged.data["sweep"] = base if isinstance(base, dict) else {}
+    for kind, axes in sweep.items():
+        if kind == "grid" and isinstance(axes, dict) and isinstance(base.get("grid"), dict):
+            base["grid"].update(copy.deepcopy(axes))
+        else:
+            base[kind] = copy.deepcopy(axes)
+    _move(merged, ("quick", "sweep"), ("sweep",))
+
+
+def _keep_variants(merged: Tree, names: list[Any]) -> None:
+    variants = merged.data.get("compare")
+    variants = variants if isinstance(variants, dict) else {}
+    for at, name in enumerate(names):
+        if name not in variants:
+            place: Path = ("quick", "compare", at)
+            allowed = f"one of {', '.join(variants)}" if variants else "the study compares nothing"
+            merged.complain(
+                merged.values[place], place, f"unknown variant ({show(name)})", allowed, closest(str(name), variants)
+            )
+    merged.data["compare"] = {name: value for name, value in variants.items() if name in names}
+
+
+def _move(merged: Tree, old: Path, new: Path) -> None:
+    """Let the positions of what was under `old` stand for what is now under `new`."""
+    for table in (merged.values, merged.keys):
+        for path in [path for path in table if path[: len(old)] == old]:
+            table[new + path[len(old) :]] = table[path]

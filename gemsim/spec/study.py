@@ -1,0 +1,170 @@
+"""The study: all parts together, what is swept and compared, and what the best point must meet."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, NamedTuple, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from gemsim import units
+from gemsim.errors import UnitError, ValueRefused, show
+from gemsim.spec.cluster import ClusterSpec
+from gemsim.spec.columns import COLUMN_MEASURES
+from gemsim.spec.failures import FailuresSpec
+from gemsim.spec.protection import TierSpec, read_tier, refuse_labels
+from gemsim.spec.restart import RestartSpec
+from gemsim.spec.run import RunSpec
+from gemsim.spec.types import Label, Model, SelfRead, refuse_unknown, sourced
+from gemsim.spec.workload import ParallelSpec, WorkloadSpec
+
+MOST_POINTS = 1_000_000
+_OPERATORS = ("<=", ">=", "<", ">")
+
+
+class Requirement(NamedTuple):
+    """A bound on a summary column: `op` is one of <=, >=, <, >; `value` is in SI units (a share for a share)."""
+
+    op: str
+    value: float
+
+    def met(self, number: float) -> bool:
+        """Whether a number meets the bound; a missing one (NaN) does not."""
+        checks = {
+            "<=": number <= self.value,
+            ">=": number >= self.value,
+            "<": number < self.value,
+            ">": number > self.value,
+        }
+        return checks[self.op]
+
+
+def _requirement(column: str, bound: Any) -> Requirement:
+    numeric = [name for name, measure in COLUMN_MEASURES.items() if measure != "text"]
+    refuse_unknown(column, numeric, "summary column")
+    if isinstance(bound, Requirement):
+        return bound
+    match = re.fullmatch(r"\s*(<=|>=|<|>)\s*(.+)", bound) if isinstance(bound, str) else None
+    if match is None:
+        raise ValueRefused(
+            f"{column}: not a bound ({show(bound)})",
+            f"one of {' '.join(_OPERATORS)} and a value",
+            'write e.g. "<= 0.5 %"',
+        )
+    try:
+        return Requirement(match[1], units.parse(match[2], _measure(column)))
+    except UnitError as error:
+        raise ValueRefused(f"{column}: {error.what}", error.allowed, error.todo) from error
+
+
+def _measure(column: str) -> units.Dimension:
+    measure = COLUMN_MEASURES[column]
+    return "count" if measure == "text" else measure
+
+
+class _Requirements(SelfRead):
+    """Bounds by summary column."""
+
+    def read(self, value: Any) -> dict[str, Requirement]:
+        if not isinstance(value, dict):
+            raise ValueRefused(
+                f"not a mapping ({show(value)})",
+                "summary columns with bounds",
+                'write e.g. {memory_overhead: "<= 0.5 %"}',
+            )
+        return {column: _requirement(column, bound) for column, bound in value.items()}
+
+    def write(self, value: dict[str, Requirement]) -> dict[str, str]:
+        return {name: f"{op} {units.format(bound, _measure(name))}" for name, (op, bound) in value.items()}
+
+
+class _Values(SelfRead):
+    """A list of values of a swept path: at least one, none twice."""
+
+    def read(self, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise ValueRefused(f"not a list ({show(value)})", "a list of values", f"write [{value}]")
+        if not value:
+            raise ValueRefused("an empty list", "at least one value", "remove the path or give values")
+        return tuple(value)
+
+
+SweptValues = Annotated[tuple[Any, ...], _Values()]
+
+
+class SweepSpec(Model):
+    """Design points: all combinations of `grid`, times the rows of `zip` (whose lists run together)."""
+
+    grid: dict[str, SweptValues] = Field(default_factory=dict)
+    zip: dict[str, SweptValues] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _shape(self) -> Self:
+        lengths = {path: len(values) for path, values in self.zip.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{path} has {n}" for path, n in lengths.items())
+            raise ValueRefused(f"zip lists differ in length ({shown})", "lists of one length")
+        both = sorted(set(self.grid) & set(self.zip))
+        if both:
+            raise ValueRefused(f"{both[0]} is in grid and in zip", "each path once", "remove one")
+        for path, values in self.grid.items():
+            if any(value in values[:at] for at, value in enumerate(values)):
+                raise ValueRefused(f"{path} holds a value twice ({show(list(values))})", "each value once")
+        if self.points > MOST_POINTS:
+            raise ValueRefused(f"too many design points ({self.points})", f"at most {MOST_POINTS}")
+        return self
+
+    @property
+    def points(self) -> int:
+        """Combinations, before those that are one design are joined."""
+        count = len(next(iter(self.zip.values()))) if self.zip else 1
+        for values in self.grid.values():
+            count *= len(values)
+        return count
+
+
+def _default_profile(data: dict[str, Any]) -> str:
+    """The profile family of the GPU type: h100-80gb is timed by nvidia-h100."""
+    cluster = data.get("cluster")
+    return f"nvidia-{cluster.gpu.split('-')[0]}" if isinstance(cluster, ClusterSpec) else ""
+
+
+def refuse_layout(gpus: int, parallel: ParallelSpec) -> None:
+    """Raises ValueRefused unless the parallel layout uses all GPUs of the cluster."""
+    if parallel.gpus != gpus:
+        shown = f"tensor {parallel.tensor} × pipeline {parallel.pipeline} × data {parallel.data} = {parallel.gpus}"
+        rest, over = divmod(gpus, parallel.tensor * parallel.pipeline)
+        todo = f"data: {rest} would fit" if not over and rest else "change the degrees or cluster.gpus"
+        raise ValueRefused(
+            f"the layout uses other than all GPUs ({shown}, cluster.gpus is {gpus})",
+            "a product equal to cluster.gpus",
+            todo,
+            at=("workload", "parallel"),
+        )
+
+
+Tiers = Annotated[tuple[Annotated[TierSpec, BeforeValidator(read_tier)], ...], Field()]
+
+
+class StudySpec(Model):
+    """One study, or one design point of it (then without sweep, compare and quick)."""
+
+    title: str
+    notes: str = ""
+    cluster: ClusterSpec
+    workload: WorkloadSpec
+    restart: RestartSpec = sourced("NVIDIA: every rank exits", default_factory=RestartSpec)
+    failures: FailuresSpec
+    protection: Tiers = sourced("nothing is protected", ())
+    sweep: SweepSpec = Field(default_factory=SweepSpec)
+    compare: dict[Annotated[str, Label()], dict[str, Any]] = Field(default_factory=dict)
+    require: Annotated[dict[str, Requirement], _Requirements()] = Field(default_factory=dict)
+    profile: str = sourced("by GPU type", default_factory=_default_profile)
+    run: RunSpec
+    quick: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        refuse_layout(self.cluster.gpus, self.workload.parallel)
+        refuse_labels(self.protection)
+        return self

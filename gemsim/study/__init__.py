@@ -1,0 +1,1 @@
+"""What is run and how: design points, executors, sweeps with resume."""

@@ -1,0 +1,207 @@
+"""What the numbers of a sweep allow one to say: sentences that follow from the summary and from nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gemsim.results.choice import TIE_BAND, Choice
+from gemsim.results.estimate import CONFIDENCE
+from gemsim.results.summary import GroupKey, Point, Require, Row, meets
+
+LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group of a sweep: the points that compete, with their rows; `names` shortens the swept paths."""
+
+    key: GroupKey
+    points: Sequence[Point]
+    rows: Sequence[Row]  # of the whole table, by index
+    choice: Choice
+    require: Require
+    names: Mapping[str, str]
+
+    @property
+    def designs(self) -> list[Row]:
+        """The simulated designs, each once, in order."""
+        seen: dict[str, Row] = {}
+        for point in self.points:
+            if self.rows[point.index]["ettr"] is not None:
+                seen.setdefault(point.id, self.rows[point.index])
+        return list(seen.values())
+
+    @property
+    def allowed(self) -> list[Row]:
+        """The designs that meet what the study requires."""
+        return [row for row in self.designs if meets(row, self.require)]
+
+    @property
+    def best(self) -> Row | None:
+        """The row of the best design."""
+        return None if self.choice.best is None else self.rows[self.choice.best]
+
+    @property
+    def reference(self) -> Row | None:
+        """The row with the largest ETTR among those allowed."""
+        return None if self.choice.reference is None else self.rows[self.choice.reference]
+
+    def name(self, row: Row) -> str:
+        """What tells a row from the others of its group; what a design does not depend on is left out by `axes`."""
+        parts = [row["variant"]] if row["variant"] else []
+        parts += [f"{self.names[path]}={row[path]}" for path in self.axes if row[path] != ""]
+        return " ".join(parts) or "the study as it stands"
+
+    @property
+    def axes(self) -> list[str]:
+        """The swept paths that differ within the group."""
+        paths = list(self.points[0].columns)
+        return [path for path in paths if len({str(point.columns[path]) for point in self.points}) > 1]
+
+
+def percent(share: float | None, digits: int = 2) -> str:
+    """A share as text; a dash where it is not known."""
+    if share is None or math.isnan(share):
+        return "–"
+    return f"{100.0 * share:.{digits}f} %"
+
+
+def points_of(difference: float) -> str:
+    """A difference of shares in percentage points."""
+    return f"{100.0 * difference:.2f} points"
+
+
+def pages(row: Row) -> str:
+    """The largest burst a design surely survives."""
+    burst = row["survivable_burst_pages"]
+    return "–" if burst is None else f"{burst:.0f}"
+
+
+def verdict(group: Group) -> str:
+    """The best design and why it is that one."""
+    best, reference = group.best, group.reference
+    if best is None or reference is None:
+        asked = ", ".join(group.require) or "nothing"
+        return f"No best: none of {len(group.designs)} simulated designs meets the requirement on {asked}."
+    tied, allowed = len(group.choice.tied), len(group.allowed)
+    head = f"Best: {group.name(best)}: ETTR {best['ettr']:.4f}"
+    if tied == 1:
+        return f"{head}, the largest of {allowed}; no other is within the tie band."
+    dearer = "" if best is reference else f" (the largest is {group.name(reference)}: {reference['ettr']:.4f})"
+    memory, step = percent(best["memory_overhead"], 3), percent(best["step_overhead"], 3)
+    return f"{head}{dearer}; {tied} of {allowed} tie, and it takes least: {memory} of memory, {step} of the step."
+
+
+def advice(group: Group) -> list[str]:
+    """What decides between the designs of a group, and what follows from it."""
+    if group.best is None or group.reference is None:
+        return []
+    said = [_what_decides(group), *_burst(group), *_axes(group)]
+    excluded = [row for row in group.designs if row not in group.allowed]
+    if excluded:
+        most = max(row["ettr_diff"] for row in excluded)
+        gain = f"at most {points_of(most)} more ETTR" if most > TIE_BAND else "no ETTR that could be told apart"
+        said.append(f"The requirement excludes {len(excluded)} of {len(group.designs)} designs; they offer {gain}.")
+    return said
+
+
+def _what_decides(group: Group) -> str:
+    assert group.best is not None
+    allowed = group.allowed
+    tied = len(group.choice.tied)
+    gaps = {id(row): row["ettr_diff"] for row in allowed}
+    spread = max(abs(gap) for gap in gaps.values())
+    if len(allowed) == 1:
+        return "There is one design only: nothing to choose."
+    if tied == len(allowed):
+        flat = f"ETTR does not decide here: all {tied} designs are within {points_of(spread)} of the largest"
+        return f"{flat}, no more than chance or the tie band explains.{_fallbacks(allowed)}"
+    worst = min(allowed, key=lambda row: row["ettr_diff"])
+    bounds = "" if math.isnan(worst["ettr_diff_lo"]) else f", {_range(-worst['ettr_diff_hi'], -worst['ettr_diff_lo'])}"
+    split = f"ETTR decides: between the largest and {group.name(worst)} lie {points_of(spread)}{bounds}"
+    return f"{split}; {tied} of {len(allowed)} designs tie at the top and there memory decides."
+
+
+def _fallbacks(rows: Sequence[Row]) -> str:
+    """What still differs where ETTR does not."""
+    shares = [row["fallback_per_failure"] for row in rows if not math.isnan(row["fallback_per_failure"])]
+    if not shares or max(shares) - min(shares) < TIE_BAND:
+        return " Choose by memory and by the burst to survive."
+    span = f"from {percent(min(shares), 1)} to {percent(max(shares), 1)} of failures"
+    return f" What differs is how many fall back to a later tier ({span}), the burst survived, and the memory paid."
+
+
+def _range(lo: float, hi: float) -> str:
+    return f"{100.0 * CONFIDENCE:.0f} %: {100.0 * lo:.2f} to {100.0 * hi:.2f}"
+
+
+def _burst(group: Group) -> list[str]:
+    """What the largest recorded burst costs in memory, where the designs differ in what they survive."""
+    bursts = {row["survivable_burst_pages"] for row in group.designs if row["survivable_burst_pages"] is not None}
+    if len(bursts) < 2:
+        return []
+    enough = [row for row in group.allowed if (row["survivable_burst_pages"] or 0) >= LARGEST_RECORDED_BURST]
+    what = f"a burst of {LARGEST_RECORDED_BURST} adjacent pages (the largest recorded: rows in one bank, Calchas data)"
+    if not enough:
+        most = max(row["survivable_burst_pages"] or 0 for row in group.allowed)
+        return [f"No allowed design survives {what}; the most is {most:.0f}."]
+    least = min(enough, key=lambda row: row["memory_overhead"])
+    return [f"To survive {what} takes {percent(least['memory_overhead'], 3)} of memory: {group.name(least)}."]
+
+
+def _axes(group: Group) -> list[str]:
+    """For each ordered axis of protection: flat, an optimum inside, or better towards one end."""
+    said = []
+    for path in group.axes:
+        values = sorted({row[path] for row in group.allowed if _is_number(row[path])})
+        if len(values) >= 3:
+            said.append(f"{group.names[path]}: {_shape(group, path, values)}.")
+    return said
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _shape(group: Group, path: str, values: Sequence[float]) -> str:
+    """How the largest ETTR at each value of an axis runs along it, by the tie band against the reference."""
+    tops = [max((row for row in group.allowed if row[path] == v), key=lambda row: float(row["ettr"])) for v in values]
+    good = [i for i, row in enumerate(tops) if row["tied"]]
+    span = f"{tops[0]['ettr']:.4f} at {values[0]:g}, {tops[-1]['ettr']:.4f} at {values[-1]:g}"
+    if len(good) == len(tops):
+        return f"ETTR is flat from {values[0]:g} to {values[-1]:g}"
+    top = max(range(len(values)), key=lambda i: tops[i]["ettr"])
+    first, last = values[good[0]], values[good[-1]]
+    if first > values[0] and last < values[-1]:
+        best = f"{tops[top]['ettr']:.4f} at {values[top]:g}"
+        return f"ETTR has its optimum inside, {best} ({span}; tied from {first:g} to {last:g})"
+    if first > values[0]:
+        return f"ETTR is best from {first:g} up ({span})"
+    if last < values[-1]:
+        return f"ETTR is best up to {last:g} ({span})"
+    return f"ETTR has no single optimum along it ({span})"
+
+
+def ceiling(group: Group) -> str:
+    """How much protection in memory can touch at all, and the result if it worked perfectly.
+
+    All designs of a group meet the same failures, so the one that saves least shows how much there was to save.
+    """
+    known = [row for row in group.designs if row["touch_share_lost"] is not None and row["failures"] > 0]
+    touched = max((row["touch_share_failures"] for row in known), default=0.0)
+    if not touched > 0.0:
+        return "Ceiling: protection in memory touches none of the failures here."
+    lost = max(row["touch_share_lost"] for row in known)
+    perfect = max(row["ettr_perfect"] for row in known)
+    most = max(row["ettr"] for row in known)
+    share = f"protection in memory can touch {percent(touched, 1)} of failures and {percent(lost, 1)} of what they cost"
+    return f"Ceiling: {share}; if it were perfect, ETTR would be {perfect:.4f} (largest here {most:.4f})."
+
+
+def cautions(rows: Iterable[Row]) -> list[str]:
+    """What stands against trusting the intervals, each kind once."""
+    found = {part for row in rows if row["caution"] for part in row["caution"].split("; ")}
+    return sorted(found)

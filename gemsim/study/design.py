@@ -1,0 +1,87 @@
+"""The design points of a study: compare variants x grid x zip, in the order in which they are written."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gemsim.spec.loading import LoadedStudy, applies
+
+PROTECTION = "protection"
+Applies = Callable[[Mapping[str, Any], str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class DesignPoint:
+    """One point: what the table shows for it, what it assigns to the study, and the group it is judged in.
+
+    `group` holds (name, value) of everything it varies that is not protection; points of one group compete.
+    """
+
+    index: int
+    columns: Mapping[str, Any]
+    variant: str
+    assignments: Mapping[str, Any]
+    group: tuple[tuple[str, str], ...]
+
+
+def expand(
+    *,
+    grid: Mapping[str, Sequence[Any]],
+    zipped: Mapping[str, Sequence[Any]],
+    compare: Mapping[str, Mapping[str, Any]],
+    has: Applies = lambda sections, path: True,
+) -> list[DesignPoint]:
+    """All points, variants outermost, then the grid (its last axis fastest), then the lists that move together.
+
+    A path that does not apply to a variant (it has no such tier) does not multiply its points; its column stays empty.
+    """
+    empty = dict.fromkeys((*grid, *zipped), "")
+    points: list[DesignPoint] = []
+    for name, sections in (compare or {"": {}}).items():
+        axes = {path: values for path, values in grid.items() if has(sections, path)}
+        moving = {path: values for path, values in zipped.items() if has(sections, path)}
+        cells = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+        rows = [dict(zip(moving, values, strict=True)) for values in zip(*moving.values(), strict=True)] or [{}]
+        for cell, row in itertools.product(cells, rows):
+            points.append(_point(len(points), name, sections, cell | row, empty))
+    return points
+
+
+def designs_of(loaded: LoadedStudy) -> list[DesignPoint]:
+    """The design points of a study that has been read."""
+    sweep = loaded.spec.sweep
+    return expand(grid=sweep.grid, zipped=sweep.zip, compare=loaded.spec.compare, has=partial(applies, loaded))
+
+
+def _point(
+    index: int, variant: str, sections: Mapping[str, Any], swept: Mapping[str, Any], empty: Mapping[str, str]
+) -> DesignPoint:
+    group = [(path, show(value)) for path, value in swept.items() if not _is_protection(path)]
+    group += [(section, show(value)) for section, value in sections.items() if not _is_protection(section)]
+    columns = {path: value if isinstance(value, int | float | str) else show(value) for path, value in swept.items()}
+    return DesignPoint(index, {**empty, **columns}, variant, {**sections, **swept}, tuple(group))
+
+
+def _is_protection(path: str) -> bool:
+    return path.split(".")[0] == PROTECTION
+
+
+def show(value: Any) -> str:
+    """A swept value as text: itself, or compact JSON where it is a section."""
+    return value if isinstance(value, str) else json.dumps(value, default=str, separators=(", ", ": "))
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """The shortest tail of each path that no other path ends in."""
+    names = {}
+    for path in paths:
+        parts = path.split(".")
+        tails = [".".join(parts[-n:]) for n in range(1, len(parts) + 1)]
+        others = [f".{other}" for other in paths if other != path]
+        names[path] = next((tail for tail in tails if not any(o.endswith(f".{tail}") for o in others)), path)
+    return names

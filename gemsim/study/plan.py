@@ -1,0 +1,43 @@
+"""From a study file to what a sweep runs: the one place where spec, scenario, engine and twin meet."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from gemsim.analytic.run import predict
+from gemsim.engine.run import simulate
+from gemsim.scenario import build, describe
+from gemsim.spec.loading import LoadedStudy, resolve_point
+from gemsim.spec.printing import canonical_yaml, study_hash
+from gemsim.study.design import designs_of
+from gemsim.study.points import Model
+from gemsim.study.sweep import Plan
+
+MODEL = Model(build=build, describe=describe, predict=predict, simulate=simulate)
+
+
+def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> Plan:
+    """What `loaded` asks for; `seed` and `replications` stand in for the study's own where given."""
+    spec = loaded.spec
+    run = spec.run.model_copy(
+        update={
+            "seed": spec.run.seed if seed is None else seed,
+            "replications": spec.run.replications if replications is None else replications,
+        }
+    )
+    spec = spec.model_copy(update={"run": run})
+    return Plan(
+        designs=designs_of(loaded),
+        resolve=partial(resolve_point, loaded),
+        seed=run.seed,
+        replications=run.replications,
+        require=spec.require,
+        study_text=canonical_yaml(spec),
+        facts={"study": loaded.path.name, "title": spec.title, "study_hash": study_hash(spec)},
+    )
+
+
+def default_folder(study: Path, *, quick: bool) -> Path:
+    """Where the results of a study go unless told otherwise."""
+    return Path("out") / f"{study.stem}{'-quick' if quick else ''}"

@@ -1,0 +1,63 @@
+"""Design points made real: each resolved, built, described, and asked for its closed form; equal designs once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gemsim.errors import GemsimError, NotCovered, StudyError
+from gemsim.results.summary import Point
+from gemsim.study.design import DesignPoint
+from gemsim.study.executors import Simulate
+
+NO_FORM = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a sweep needs of the model: a spec becomes a scenario with an `id`, is described, predicted, simulated."""
+
+    build: Callable[[Any], Any]
+    describe: Callable[[Any], Mapping[str, Any]]
+    predict: Callable[[Any], Mapping[str, Any]]
+    simulate: Simulate
+
+
+def realise(
+    designs: Sequence[DesignPoint], resolve: Callable[[Mapping[str, Any]], Any], model: Model
+) -> tuple[list[Point], dict[str, Any]]:
+    """The points of the table and the distinct scenarios by id, in the order of their first point.
+
+    A point that cannot exist, or whose values do not go together, carries the reason instead of an id.
+    """
+    points: list[Point] = []
+    scenarios: dict[str, Any] = {}
+    known: dict[str, Point] = {}
+    for design in designs:
+        bare = Point(design.index, design.columns, design.variant, design.group)
+        try:
+            scenario = model.build(resolve(design.assignments))
+        except GemsimError as error:
+            points.append(replace(bare, reason=_reason(error)))
+            continue
+        id_ = str(scenario.id)
+        if id_ not in known:
+            scenarios[id_] = scenario
+            known[id_] = replace(bare, id=id_, static=model.describe(scenario), twin=_twin(model, scenario))
+        points.append(replace(bare, id=id_, static=known[id_].static, twin=known[id_].twin))
+    return points, scenarios
+
+
+def _twin(model: Model, scenario: Any) -> Mapping[str, Any]:
+    try:
+        return model.predict(scenario)
+    except NotCovered as error:
+        return {"analytic_kind": NO_FORM, "analytic_note": error.reason}
+
+
+def _reason(error: GemsimError) -> str:
+    """One line; of a study's problems the place in the file is left out, since the table is not the file."""
+    if isinstance(error, StudyError):
+        return "; ".join(f"{problem.path}: {problem.what}; {problem.allowed}" for problem in error.problems)
+    return " ".join(str(error).split())

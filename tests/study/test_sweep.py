@@ -1,0 +1,251 @@
+"""A sweep over a fake model: resume, any number of workers, and everything that can go wrong on the way."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemsim.errors import GemsimError, ResultsError
+from gemsim.results.rows import RowStore
+from gemsim.study.points import Model
+from gemsim.study.sweep import SweepResult, sweep
+from tests.study import fakes
+
+GRID = {"protection.stripe.k": [8, 16], "protection.stripe.m": [0, 1, 2]}
+NEVER = dataclasses.replace(fakes.MODEL, simulate=fakes.never)
+
+
+def run(folder: Path, grid: Any = None, *, jobs: int = 1, model: Model = fakes.MODEL, **plan: Any) -> SweepResult:
+    return sweep(fakes.plan(grid or GRID, **plan), model, folder, jobs=jobs, report=fakes.Listener())
+
+
+def table(folder: Path) -> list[dict[str, str]]:
+    with (folder / "summary.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def state(folder: Path) -> dict[str, tuple[int, bytes]]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
+    return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def test_a_sweep_writes_rows_summary_study_and_provenance(tmp_path: Path) -> None:
+    result = run(tmp_path)
+    assert result.added == 5 * 6  # six points, but m = 0 is one design
+    assert [row["protection.stripe.k"] for row in table(tmp_path)] == ["8", "8", "8", "16", "16", "16"]
+    assert (tmp_path / "study.yaml").read_text() == "title: fake\n"
+    (once,) = json.loads((tmp_path / "provenance.json").read_text())["runs"]
+    assert once["seed"] == 1
+    assert once["rows_added"] == 30
+
+
+def test_running_again_adds_nothing_and_simulates_nothing(tmp_path: Path) -> None:
+    run(tmp_path)
+    before = state(tmp_path)
+    assert run(tmp_path, model=NEVER).added == 0
+    assert state(tmp_path) == before
+
+
+def test_any_number_of_jobs_gives_the_same_summary(tmp_path: Path) -> None:
+    grid = GRID | {"restart": ["in_place", "all_processes"], "protection.fate": ["fine", "raises"]}
+    for jobs in (1, 2, 3):
+        run(tmp_path / str(jobs), grid, jobs=jobs, replications=20)
+    assert (tmp_path / "1/summary.csv").read_bytes() == (tmp_path / "2/summary.csv").read_bytes()
+    assert (tmp_path / "1/summary.csv").read_bytes() == (tmp_path / "3/summary.csv").read_bytes()
+
+
+def test_more_replications_add_to_what_is_there_and_fewer_use_a_part_of_it(tmp_path: Path) -> None:
+    run(tmp_path / "few", replications=4)
+    run(tmp_path / "many", replications=9)
+    run(tmp_path / "grown", replications=4)
+    assert run(tmp_path / "grown", replications=9).added == 5 * 5
+    assert (tmp_path / "grown/summary.csv").read_bytes() == (tmp_path / "many/summary.csv").read_bytes()
+    assert run(tmp_path / "grown", replications=4, model=NEVER).added == 0
+    assert (tmp_path / "grown/summary.csv").read_bytes() == (tmp_path / "few/summary.csv").read_bytes()
+
+
+def test_a_changed_study_simulates_only_the_new_designs(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert run(tmp_path, GRID | {"protection.stripe.k": [8, 16, 32]}).added == 2 * 6
+
+
+def test_points_of_one_design_are_simulated_once_and_shown_in_every_row(tmp_path: Path) -> None:
+    run(tmp_path)
+    nothing = [row for row in table(tmp_path) if row["protection.stripe.m"] == "0"]
+    assert len(nothing) == 2
+    assert nothing[0]["ettr"] == nothing[1]["ettr"] != ""
+    assert nothing[0]["point"] == nothing[1]["point"]
+    assert sum(row["best"] == "true" for row in table(tmp_path)) == 1
+
+
+def test_an_infeasible_point_keeps_its_row_and_the_rest_goes_on(tmp_path: Path) -> None:
+    run(tmp_path, {"protection.stripe.k": [8, 128]})
+    possible, impossible = table(tmp_path)
+    assert (possible["feasible"], possible["reason"]) == ("true", "")
+    assert (impossible["feasible"], impossible["ettr"], impossible["best"]) == ("false", "", "false")
+    assert impossible["reason"] == "k = 128 is more than the 100 pages of the state"
+
+
+def test_a_study_without_a_feasible_point_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(GemsimError, match=r"no design point is feasible.*k = 128"):
+        run(tmp_path, {"protection.stripe.k": [128]})
+    assert [row["feasible"] for row in table(tmp_path)] == ["false"]
+
+
+def test_a_failing_point_is_said_at_once_kept_with_its_traceback_and_stops_nothing(tmp_path: Path) -> None:
+    grid = {"protection.fate": ["raises", "fine"]}
+    listener = fakes.Listener()
+    result = sweep(fakes.plan(grid), fakes.MODEL, tmp_path, jobs=1, report=listener)
+    (id_,) = result.failed
+    assert listener.said[0].startswith(
+        "failed: protection.fate=raises, replication 1: ValueError: replication 1 is odd"
+    )
+    assert "Traceback" in (tmp_path / "errors" / f"{id_[:16]}.txt").read_text()
+    failed, fine = table(tmp_path)
+    assert failed["reason"] == "failed in 3 replications; in replication 1: ValueError: replication 1 is odd"
+    assert (failed["feasible"], failed["ettr"], failed["replications"]) == ("true", "", "0")
+    assert (fine["replications"], fine["best"]) == ("6", "true")
+
+
+def test_a_failing_point_that_is_mended_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = {"protection.fate": ["raises"]}
+    run(tmp_path, grid)
+    monkeypatch.setattr(fakes, "_suffer", lambda fate, replication: None)
+    assert run(tmp_path, grid).added == 3
+    assert not list((tmp_path / "errors").iterdir())
+
+
+def test_a_point_that_kills_its_worker_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    result = run(tmp_path, {"protection.fate": ["fine", "dies", "slow"]}, jobs=2, replications=10)
+    fine, dead, slow = table(tmp_path)
+    assert dead["reason"] == "failed: the worker process died (killed, out of memory or crashed)"
+    assert (fine["replications"], slow["replications"]) == ("10", "10")
+    assert len(result.failed) == 1
+
+
+def test_a_worker_that_dies_by_chance_costs_nothing(tmp_path: Path) -> None:
+    fate = f"dies once {tmp_path / 'marker'}"
+    result = run(tmp_path / "out", {"protection.fate": [fate, "fine"]}, jobs=2)
+    assert (tmp_path / "marker").exists()
+    assert not result.failed
+    assert result.added == 12
+
+
+def test_workers_that_die_whatever_they_run_are_one_error(tmp_path: Path) -> None:
+    grid = {"protection.fate": ["dies"], "protection.stripe.k": [8, 16, 32, 64]}
+    with pytest.raises(GemsimError, match="worker processes die whatever they run"):
+        run(tmp_path, grid, jobs=2)
+
+
+def test_a_scenario_that_cannot_travel_fails_alone(tmp_path: Path) -> None:
+    result = run(tmp_path, {"protection.fate": ["fine", "cannot travel"]}, jobs=2)
+    assert [row["replications"] for row in table(tmp_path)] == ["6", "0"]
+    assert len(result.failed) == 1
+
+
+def test_rows_that_do_not_add_up_fail_the_point(tmp_path: Path) -> None:
+    def leaky(scenario: fakes.Scenario, *, seed: int, replication: int) -> dict[str, Any]:
+        return fakes.simulate(scenario, seed=seed, replication=replication) | {"waiting_s": 1.0}
+
+    result = run(tmp_path, model=dataclasses.replace(fakes.MODEL, simulate=leaky))
+    assert result.added == 0
+    assert all("ledger" in reason for reason in result.failed.values())
+
+
+def test_a_folder_of_another_seed_is_refused(tmp_path: Path) -> None:
+    run(tmp_path)
+    before = state(tmp_path)
+    with pytest.raises(ResultsError, match=r"holds rows of seed 1, not of seed 2.*--seed 1.*--out"):
+        run(tmp_path, seed=2)
+    assert state(tmp_path) == before
+
+
+def test_leftovers_of_a_killed_writer_are_cleaned_and_never_read(tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    leftover = tmp_path / "rows/.part-0.parquet.tmp"
+    leftover.write_bytes(b"half")
+    run(tmp_path)
+    assert not leftover.exists()
+
+
+def test_a_full_disk_is_one_clear_line_and_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store = RowStore(tmp_path / "rows")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ResultsError, match="No space left on device"):
+        store.append([fakes.row_of("a", 0)], seed=1)
+    assert not list((tmp_path / "rows").glob("part-*"))
+
+
+def start(folder: Path, jobs: int) -> subprocess.Popen[bytes]:
+    """A slow sweep in a process of its own, once it has written its first rows."""
+    command = [sys.executable, "-m", "tests.study.fakes", str(folder), str(jobs)]
+    environment = os.environ | {fakes.SLEEP: "yes"}
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True, env=environment)
+    deadline = time.monotonic() + 60.0
+    while not list(folder.glob("rows/part-*")):
+        assert process.poll() is None, "it ended before it could be stopped"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+def members(group: int) -> list[int]:
+    """The live processes of a process group."""
+    alive = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            alive.append(int(path.parent.name))
+    return alive
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_kill_9_in_the_middle_then_resume_gives_the_same_summary(tmp_path: Path, jobs: int) -> None:
+    process = start(tmp_path / "killed", jobs)
+    process.kill()
+    process.wait()
+    kept = RowStore(tmp_path / "killed/rows").read().num_rows
+    assert 0 < kept < 240
+    deadline = time.monotonic() + 20.0
+    while members(process.pid):
+        assert time.monotonic() < deadline, "workers outlive the sweep that was killed"
+        time.sleep(0.05)
+    assert run(tmp_path / "killed", fakes.SLOW, jobs=2, replications=40).added == 240 - kept
+    run(tmp_path / "whole", fakes.SLOW, jobs=2, replications=40)
+    assert (tmp_path / "killed/summary.csv").read_bytes() == (tmp_path / "whole/summary.csv").read_bytes()
+
+
+def test_a_folder_in_use_is_refused_with_the_process_that_holds_it(tmp_path: Path) -> None:
+    process = start(tmp_path, 1)
+    try:
+        with pytest.raises(ResultsError, match=f"another gemsim run \\(process {process.pid}\\) is writing here"):
+            run(tmp_path)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_ctrl_c_keeps_what_has_ended_and_says_how_to_go_on(tmp_path: Path) -> None:
+    process = start(tmp_path, 2)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=30) != 0
+    assert not members(process.pid)
+    assert 0 < RowStore(tmp_path / "rows").read().num_rows < 240
+    assert not (tmp_path / "summary.csv").exists()
