@@ -30,7 +30,7 @@ clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gemsim needs Python 3.11 or later; name one with make PYTHON=...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gemsim needs Python 3.11 or later; name one with make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@

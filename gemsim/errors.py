@@ -52,6 +52,9 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+_MOST_SHOWN = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing wrong with a study, with the place in the file (`file:line:col`) and the path of the key."""
@@ -75,7 +78,9 @@ class StudyError(GemsimError):
         self.problems: list[Problem] = list(problems)
 
     def __str__(self) -> str:
-        return "\n".join(str(problem) for problem in self.problems)
+        lines = [str(problem) for problem in self.problems[:_MOST_SHOWN]]
+        more = len(self.problems) - len(lines)
+        return "\n".join([*lines, f"… and {more} more"] if more else lines)
 
 
 class _Reasoned(GemsimError):

@@ -99,14 +99,27 @@ def format(value: float | Rate, dimension: Dimension | Literal["rate"]) -> str:
     bare = f"{value:.12g}" if float(f"{value:.12g}") == value else repr(float(value))
     if dimension == "count" or (dimension == "share" and value in (0.0, 1.0)):
         return bare
-    texts = [
-        _scaled(value, size, unit)
-        for unit, size in UNITS[dimension].items()
-        if not unit.lstrip("kMGTP").startswith("b")
-    ]
+    texts = [_scaled(value, size, unit) for unit, size in reversed(_printed(dimension))]
     exact = [text for text in texts if text and parse(text, dimension) == value]
     fallback = bare if dimension == "share" else f"{float(value)!r} {_base(dimension)}"
     return min(exact, key=lambda text: (len(text.split()[0]), len(text)), default=fallback)
+
+
+def brief(value: float, dimension: Dimension) -> str:
+    """A text to read, of four significant digits: it need not read back to the same value."""
+    if dimension == "count" or not math.isfinite(value):
+        return f"{value:.4g}"
+    if dimension == "share":
+        return f"{100 * value:.4g} %"
+    decimal = [(unit, size) for unit, size in _printed(dimension) if not unit.endswith(("iB", "iB/s"))]
+    fitting = [(unit, size) for unit, size in decimal if abs(value) >= size or (value == 0 and size == 1)]
+    unit, size = max(fitting or decimal[:1], key=lambda pair: pair[1])
+    return f"{float(f'{value / float(size):.4g}'):.12g} {unit}"
+
+
+def _printed(dimension: Dimension) -> list[tuple[str, Fraction]]:
+    """The units that are printed: all but bits."""
+    return [(unit, size) for unit, size in UNITS[dimension].items() if not unit.lstrip("kMGTP").startswith("b")]
 
 
 def _scaled(value: float, size: Fraction, unit: str) -> str:
@@ -179,7 +192,7 @@ def _format_rate(rate: Rate) -> str:
     unit = "" if rate.per == "job" else f"{rate.per} "
     spans = (1000, 1) if 0 < rate.value * 86400 < 0.1 else (1,)
     texts = [f"{rate.value * 86400 * span:.6g} / {span} {unit}d" for span in spans]
-    texts += [f"1 / {1 / rate.value / 3600:.7g} {unit}h"] if rate.value > 1e-15 else []
+    texts += [f"1 / {1 / rate.value / 3600:.7g} {unit}h"] if rate.value > 1e-15 and unit else []
     texts += [f"{round(rate.value * 86400 * span)} / {span} {unit}d" for span in range(2, _LONGEST_COUNT)]
     for text in texts:
         short = text.replace("/ 1 ", "/ ")

@@ -135,7 +135,7 @@ def mean_two_stage(
     `draw(0)` and, only if that one looks wrong, `draw(1)` give independent samples; rejected when both lie on the same
     side beyond Student's quantile of sqrt(alarm) / `slack`. A tail of 1e-4 can be trusted within a small factor where
     one of 1e-7 cannot: the alarm holds while no one-sided tail at that quantile is heavier than Student's by more than
-    slack / sqrt(2) = 7. For exponential values it is 20 times heavier at n = 100, 6 times at 300, 2.6 times at 1,000;
+    slack / sqrt(2) = 7. For exponential values it is 16 times heavier at n = 100, 6 times at 300, 2.5 times at 1,000;
     so skewness / sqrt(n) above 0.12 is refused. An approximation, not a proof: prefer `mean_bounded` where it serves.
     """
     from scipy.stats import norm, skew, t

@@ -176,8 +176,8 @@ def general_ettr(
 
     Attempts at a cycle w = tau + delta end in a save (p), a kept restart (q_h) or a roll-back (q_b). With s = p / (p +
     q_b) the work kept per life (from one roll-back to the next) is s / (1 - s) (tau + q_h / (1 - q_h) E[work kept per
-    interrupted attempt]); here it is taken per running second, which also holds without roll-backs. A kept
-    restart loses the unfinished step only (`step` seconds; 0 = loses nothing) and starts the checkpoint clock again.
+    interrupted attempt]); here it is taken per running second, which also holds without roll-backs. A kept restart
+    loses the unfinished step only (`step` seconds; 0 = loses nothing) and starts the checkpoint clock again.
     `write_lag`: a save counts once that many wall seconds pass without a roll-back class firing. `overhead` = encode
     seconds per second of useful step. Failures while standing still: `interruptions`. Kind: exact without `keeping`,
     or with `write_lag` = 0; with both, exact only if the write goes on through a kept restart, else first order

@@ -54,7 +54,9 @@ def predict(scenario: Scenario) -> dict[str, object]:
     main = _main_tier(scenario, found)
     groups = _grouped(scenario, found, main)
     stalls = {s.tier: s for s in scenario.timeline.stalls}
-    pace = scenario.timeline.step + sum(s.seconds / s.every for n, s in stalls.items() if main is None or n != main.number)
+    pace = scenario.timeline.step + sum(
+        s.seconds / s.every for n, s in stalls.items() if main is None or n != main.number
+    )
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
     ettr = general_ettr(
         steps * pace,
@@ -88,9 +90,13 @@ def _refuse(scenario: Scenario) -> None:
     """Raises NotCovered with the reason where no form applies."""
     for kind in scenario.classes:
         if kind.scope == "silent" and kind.rate * kind.detect.mean >= SILENT_LIMIT:
-            raise NotCovered(f"silent corruption: rate x latency = {kind.rate * kind.detect.mean:.3g} is not below 0.05")
+            raise NotCovered(
+                f"silent corruption: rate x latency = {kind.rate * kind.detect.mean:.3g} is not below 0.05"
+            )
         if kind.lifetime.kind != "exponential" and kind.units < 100:
-            raise NotCovered(f"{kind.name}: {kind.units} {kind.lifetime.kind} clocks are too few to act as a Poisson stream")
+            raise NotCovered(
+                f"{kind.name}: {kind.units} {kind.lifetime.kind} clocks are too few to act as a Poisson stream"
+            )
         if kind.lifetime.kind != "exponential" and not scenario.stationary:
             raise NotCovered(f"{kind.name}: a new fleet with {kind.lifetime.kind} lives is not stationary")
     dry = _no_spare(scenario)
@@ -114,7 +120,9 @@ def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | No
     """The deepest checkpoint tier that anything rolls back to."""
     lost = sum(b.rate for b in found if b.tier == START)
     if lost * scenario.horizon > UNCOVERED_START:
-        raise NotCovered(f"{lost * scenario.horizon:.3g} failures per run are recovered by no tier and start the job again")
+        raise NotCovered(
+            f"{lost * scenario.horizon:.3g} failures per run are recovered by no tier and start the job again"
+        )
     reached = {b.number for b in found if b.ending == "roll_back"}
     tiers = [t for t in scenario.tiers if isinstance(t, Checkpoint) and t.number in reached]
     return tiers[-1] if tiers else None

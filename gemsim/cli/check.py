@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from gemsim.spec.study import StudySpec
 
 Row = tuple[str, str, str]
+_KIND = {True: "modelled, not measured", False: "measured"}
+Point = tuple["StudySpec | None", "Scenario | None", str]
 
 
 @click.command()
@@ -49,20 +51,36 @@ def _derived(spec: StudySpec) -> None:
     except Infeasible as error:
         click.echo(f"  the study as written cannot exist: {error.reason}")
         return
-    _table(scenario.derived(built))
-    _table([(name, _plain(value), "") for name, value in scenario.describe(built).items() if name != "notes"])
-    _bullets(scenario.describe(built).get("notes"))
+    facts = dict(scenario.describe(built))
+    notes, kind = facts.pop("notes", None), _KIND[bool(facts.pop("modelled"))]
+    columns = [(name, _plain(value), kind if name == "profile" else "") for name, value in facts.items()]
+    _table([*scenario.derived(built), _flops(spec), *columns])
+    _bullets(notes)
 
 
-def _points(loaded: LoadedStudy) -> list[tuple[StudySpec | None, Scenario | None, str]]:
+def _flops(spec: StudySpec) -> Row:
+    """The step time against the arithmetic of a dense model: 6 × parameters × tokens (forward and backward)."""
+    from gemsim.spec.catalog import gpu
+    from gemsim.units import brief
+
+    job, source = spec.workload, "6 × parameters × tokens / (GPUs × step), against dense BF16"
+    if job.tokens_per_step is None:
+        return "step.flops", "not checked", f"tokens_per_step is not given; {source}"
+    speed = 6 * job.parameters * job.tokens_per_step / (spec.cluster.gpus * job.step)
+    peak = gpu(spec.cluster.gpu).peak_flops
+    judged = f"IMPOSSIBLE: more than the {brief(peak, 'flops')} of the GPU. " if speed > peak else ""
+    return "step.flops", f"{brief(speed, 'flops')} per GPU, {speed / peak:.0%} of peak", judged + source
+
+
+def _points(loaded: LoadedStudy) -> list[Point]:
     """Each design point as its spec, its scenario and, where it cannot exist, the reason."""
     from gemsim import scenario
     from gemsim.errors import Infeasible, StudyError
     from gemsim.spec.loading import resolve_point
-    from gemsim.study.design import expand
+    from gemsim.study.design import designs_of
 
-    spec, points = loaded.spec, list[tuple[Any, Any, str]]()
-    for design in expand(grid=spec.sweep.grid, zipped=spec.sweep.zip, compare=spec.compare):
+    points = list[Point]()
+    for design in designs_of(loaded):
         point = None
         try:
             point = resolve_point(loaded, design.assignments)
@@ -74,7 +92,7 @@ def _points(loaded: LoadedStudy) -> list[tuple[StudySpec | None, Scenario | None
     return points
 
 
-def _design_points(loaded: LoadedStudy, points: list[tuple[StudySpec | None, Scenario | None, str]]) -> None:
+def _design_points(loaded: LoadedStudy, points: list[Point]) -> None:
     sweep = loaded.spec.sweep
     feasible = [built for _, built, _ in points if built is not None]
     distinct = len({built.id for built in feasible})
@@ -84,11 +102,12 @@ def _design_points(loaded: LoadedStudy, points: list[tuple[StudySpec | None, Sce
     axes += [("compare", ", ".join(loaded.spec.compare), "variants")] if loaded.spec.compare else []
     _table(axes)
     if distinct < len(feasible):
-        click.echo(f"  {len(feasible)} feasible points are {distinct} designs (m = 0 at any k is one design)")
+        same = "what changes nothing, such as k where m = 0, makes no new one"
+        click.echo(f"  {len(feasible)} feasible points are {distinct} designs ({same})")
     _bullets(f"{count} infeasible: {reason}" for reason, count in Counter(r for _, _, r in points if r).most_common())
 
 
-def _cost(loaded: LoadedStudy, points: list[tuple[StudySpec | None, Scenario | None, str]]) -> None:
+def _cost(loaded: LoadedStudy, points: list[Point]) -> None:
     """What a sweep costs: it grows with the failures that are simulated."""
     distinct = {built.id: spec for spec, built, _ in points if built is not None and spec is not None}
     if not distinct:
@@ -97,7 +116,7 @@ def _cost(loaded: LoadedStudy, points: list[tuple[StudySpec | None, Scenario | N
     per_run = {id_: failures_per_run(spec) for id_, spec in distinct.items()}
     replications = loaded.spec.run.replications
     low, high = min(per_run.values()), max(per_run.values())
-    each = f"{low:,.0f}" if high - low < 1 else f"{low:,.0f} to {high:,.0f}"
+    each = _plain(low) if high < 1.01 * low else f"{_plain(low)} to {_plain(high)}"
     total = sum(per_run.values()) * replications
     _section("Expected cost", "")
     _table(
@@ -131,7 +150,7 @@ def _table(rows: Iterable[Row]) -> None:
     """Name, value and origin in three columns; long values and origins run on below their column."""
     rows = [(name, value, origin) for name, value, origin in rows]
     first = max((len(name) for name, _, _ in rows), default=0) + 2
-    second = min(max((len(value) for _, value, _ in rows), default=0), 34) + 2
+    second = min(max((len(value) for _, value, _ in rows), default=0), 44) + 2
     third = max(_width() - 2 - first - second, 30)
     for name, value, origin in rows:
         values, origins = textwrap.wrap(value, second - 2) or [""], textwrap.wrap(origin, third) or [""]
@@ -141,7 +160,7 @@ def _table(rows: Iterable[Row]) -> None:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _width() -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -54,6 +55,16 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(f"gemsim.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Answer an unknown name with the nearest known one."""
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"no such command ({args[0]}); the commands are {', '.join(COMMANDS)}{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -26,18 +27,17 @@ def sweep(
     What the folder holds already is not run again, so a stopped sweep goes on where it was and a larger number of
     replications adds to it.
     """
-    from rich.console import Console
-
     from gemsim.spec.loading import load_study
     from gemsim.study.plan import MODEL, default_folder, plan
     from gemsim.study.progress import reporter
     from gemsim.study.sweep import sweep as run
-    from gemsim.study.terminal import show
+    from gemsim.study.terminal import render
 
     asked = plan(load_study(study, quick=quick), seed=seed, replications=replications)
     with reporter(study.stem) as report:
         result = run(asked, MODEL, out or default_folder(study, quick=quick), jobs=jobs or cpus(), report=report)
-    show(result, Console(width=max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))))
+    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
+    click.echo(render(result, width=width, styled=sys.stdout.isatty()), nl=False)
     return POINTS_FAILED if result.failed else DONE
 
 

@@ -81,8 +81,6 @@ class Recovery:
         self.killed_at: float | None = None  # wall time at which processes died: unfinished writes end there
         self.lost = 0.0  # work booked as wasted so far, seconds
         self.ready = 0.0  # wall time at which all replacements are at hand
-        self.activation = 0.0
-        self.wait = 0.0  # longest reset or reboot
         self.down: Down = []
         self.plan = Plan("", None)
         self.moment = Moment(0, 0.0, 0)
@@ -100,10 +98,8 @@ class Recovery:
         self.plan = decision.plan
         self._lose_work()
         self._replace_nodes(strike)
-        if self.rolls_back and not self.damage.alive and remaps:
-            self.wait = max(self.wait, self.scenario.restart.reset)  # pending row remaps are served by this restart
-        fresh = self._steps(strike.detect, decision.failed, now)
-        again = [(c, min(s, self._waiting(now)) if c == "waiting" else s) for c, s in self.down]
+        fresh = self._steps(strike, decision.failed, remaps > 0)
+        again = [(c, max(s, fresh[-1][1]) if c == "recovery" else s) for c, s in self.down]
         self.down = fresh if length(fresh) >= length(again) else again
 
     @property
@@ -140,30 +136,32 @@ class Recovery:
 
     def _replace_nodes(self, strike: Strike) -> None:
         """Send broken nodes to repair and reserve spares for them."""
-        self.wait = max(self.wait, strike.wait)
         if strike.damage.hosts:
             self.stores.losses.append((strike.wall, strike.damage.hosts))
         if strike.nodes:
             for _ in range(strike.nodes):
                 self.pool.send_to_repair(strike.wall + strike.repair)
             self.ready = max(self.ready, self.pool.take(strike.nodes, strike.wall))
-            self.activation = self.scenario.spare_activation
 
-    def _waiting(self, when: float) -> float:
-        """Seconds to wait from `when`: for a spare and its activation, or a reset or reboot beside it."""
-        return max(max(0.0, self.ready - when) + self.activation, self.wait)
+    def _steps(self, strike: Strike, failed: float, remaps: bool) -> Down:
+        """Ledger seconds of the newest failure's recovery in order: detect, wait, restart, attempts that failed, restore.
 
-    def _steps(self, detect: float, failed: float, now: float) -> Down:
-        """Ledger seconds in order: detect, wait, restart, attempts that failed, restore, encode anew."""
+        Waiting: for a spare and its activation, beside a reset or reboot; a roll-back also serves pending row remaps. A
+        spare still in repair holds up any recovery.
+        """
         restart = self.scenario.restart
+        activation = self.scenario.spare_activation if strike.nodes else 0.0
+        late = self.ready - strike.wall - strike.detect
+        waiting = max(activation + max(0.0, late), strike.wait)
+        if remaps and self.rolls_back and not self.damage.alive:
+            waiting = max(waiting, restart.reset)
         recovery = failed + self.plan.seconds + (0.0 if self.in_place else self.scenario.encode_anew)
-        if self.damage.restart == "in_place":
+        if strike.damage.restart == "in_place":
             recovery += restart.pause
-        seconds = restart.seconds(self.damage)
         return [
-            ("detection", detect),
-            ("waiting", self._waiting(now + detect)),
-            ("restart", seconds),
+            ("detection", strike.detect),
+            ("waiting", waiting),
+            ("restart", restart.seconds(strike.damage)),
             ("recovery", recovery),
         ]
 

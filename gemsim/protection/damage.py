@@ -99,7 +99,8 @@ def consequence(
     memory lost. `survives`: the failing process can live on a platform that allows it.
     """
     replaced = action in ("reboot", "replace")
-    in_place = mode == "in_place" and survives and not replaced and nature.region != "context"
+    lives = survives and action in ("none", "restart_app", "drain_and_reset")  # no process survives a reset
+    in_place = mode == "in_place" and lives and nature.region != "context"
     if in_place:
         return Damage(pages=(hit,) if hit else (), communicator=nature.region == "buffers")
     restart = "in_process" if mode in ("in_place", "in_process") else "all_processes"

@@ -68,10 +68,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The table (a row per point, in order) and the choice of each group (indices into the table)."""
+    """The table (a row per point, in order), the choice of each group, and of each variant within it."""
 
     rows: tuple[Row, ...]
     choices: Mapping[GroupKey, Choice]
+    within: Mapping[tuple[GroupKey, str], Choice]
 
 
 def by_design(table: pa.Table, replications: int) -> dict[str, dict[str, Floats]]:
@@ -103,11 +104,16 @@ def summarise(
     for point in points:
         run = None if point.id in failed else runs.get(point.id)
         rows.append(_row(point, run, failed.get(point.id, "")))
-    choices = {}
-    for group in dict.fromkeys(point.group for point in points):
-        members = [point for point in points if point.group == group]
-        choices[group] = _decide(members, rows, runs, require)
-    return Summary(tuple(rows), choices)
+    groups: dict[GroupKey, list[Point]] = {}
+    variants: dict[tuple[GroupKey, str], list[Point]] = {}
+    for point in points:
+        groups.setdefault(point.group, []).append(point)
+        variants.setdefault((point.group, point.variant), []).append(point)
+    within = {key: _choose(members, rows, runs, require) for key, members in variants.items()}
+    choices = {key: _choose(members, rows, runs, require) for key, members in groups.items()}
+    for key, members in groups.items():
+        _mark(members, rows, choices[key])
+    return Summary(tuple(rows), choices, within)
 
 
 def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
@@ -170,24 +176,27 @@ def meets(row: Row, require: Require) -> bool:
     return all(row[name] is not None and bound.met(float(row[name])) for name, bound in require.items())
 
 
-def _decide(
+def _choose(
     members: Sequence[Point], rows: Sequence[Row], runs: Mapping[str, Mapping[str, Floats]], require: Require
 ) -> Choice:
-    """Choose within one group and write what that says into its rows; points of one design count once."""
+    """Choose among points that compete; points of one design count once, as the first of them."""
     first: dict[str, int] = {}
     for point in members:
         if rows[point.index]["ettr"] is not None:
             first.setdefault(point.id, point.index)
-    candidates = [_candidate(rows[index], index, runs[id_], require) for id_, index in first.items()]
-    choice = choose(candidates)
+    return choose([_candidate(rows[index], index, runs[id_], require) for id_, index in first.items()])
+
+
+def _mark(members: Sequence[Point], rows: Sequence[Row], choice: Choice) -> None:
+    """Write what a group's choice says into the rows of its points."""
+    differences = {rows[index]["point"]: interval for index, interval in choice.differences.items()}
+    tied = {rows[index]["point"] for index in choice.tied}
     for point in members:
-        index = first.get(point.id)
-        if index is not None and index in choice.differences:
-            rows[point.index] |= _bounds("ettr_diff", choice.differences[index])
-            rows[point.index]["tied"] = index in choice.tied
+        if point.id in differences:
+            rows[point.index] |= _bounds("ettr_diff", differences[point.id])
+            rows[point.index]["tied"] = point.id in tied
     if choice.best is not None:
         rows[choice.best]["best"] = True
-    return choice
 
 
 def _candidate(row: Row, index: int, run: Mapping[str, Floats], require: Require) -> Candidate:

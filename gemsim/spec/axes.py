@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from gemsim.errors import Problem, ValueRefused
-from gemsim.spec.draft import Draft
+from gemsim.spec.draft import Draft, point_of
+from gemsim.spec.paths import locate
 from gemsim.spec.study import StudySpec
 from gemsim.spec.yaml import Path, Tree, dotted
 
 Row = list[tuple[str, Any, Path]]
-_CHECKED_AT_MOST = 20_000
+_TRIED_AT_MOST = 5_000  # values × variants; those beyond are met when the sweep comes to them
 
 
 def check_axes(
@@ -19,7 +20,8 @@ def check_axes(
 ) -> tuple[frozenset[str], frozenset[str], list[Problem]]:
     """The swept paths that some variant has, those that some variant lacks, and the problems of compare and sweep.
 
-    `elsewhere` are paths known to exist in another form of the study: a quick form may keep no variant that has them. With `spec` None (the study itself has problems) only the paths are looked up.
+    `elsewhere` are paths known to exist in another form of the study: a quick form may keep no variant that has them.
+    With `spec` None (the study itself has problems) only the paths are looked up.
     """
     problems: list[Problem] = []
     drafts = [(name, draft) for name, draft in _variants(tree, problems, check=spec is not None)]
@@ -28,9 +30,9 @@ def check_axes(
     found: set[str] = set()
     refusals: dict[str, ValueRefused] = {}
     for name, draft in drafts:
-        for path, source in _paths(rows):
+        for path, _ in _paths(rows):
             try:
-                Draft(tree, draft.raw).put(path, None, source)
+                locate(draft.raw, path)
                 found.add(path)
             except ValueRefused as refused:
                 refusals.setdefault(path, refused)
@@ -50,10 +52,10 @@ def _at(tree: Tree, source: Path, refused: ValueRefused, *, at_key: bool = False
 def _variants(tree: Tree, problems: list[Problem], *, check: bool) -> Iterable[tuple[str, Draft]]:
     compare = tree.data.get("compare")
     if not isinstance(compare, dict) or not compare:
-        yield "", Draft(tree)
+        yield "", Draft(tree, point_of(tree.data))
         return
     for name, overrides in compare.items():
-        draft, before = Draft(tree), len(problems)
+        draft, before = Draft(tree, point_of(tree.data)), len(problems)
         for path, value in overrides.items() if isinstance(overrides, dict) else ():
             source: Path = ("compare", name, path)
             try:
@@ -90,7 +92,7 @@ def _paths(rows: list[Row]) -> list[tuple[str, Path]]:
 def _values(tree: Tree, drafts: list[Draft], rows: list[Row]) -> list[Problem]:
     problems: dict[Problem, None] = {}
     for draft in drafts:
-        for row in rows[: _CHECKED_AT_MOST // len(drafts)]:
+        for row in rows[: _TRIED_AT_MOST // len(drafts)]:
             trial = Draft(tree, draft.raw)
             trial.origins = []
             for path, value, source in row:

@@ -16,6 +16,19 @@ from gemsim.spec.workload import ParallelSpec
 from gemsim.spec.yaml import Path, Tree, dotted
 
 
+def point_of(raw: dict[str, Any]) -> dict[str, Any]:
+    """A raw study without what it varies: the raw form of a design point."""
+    return {key: value for key, value in raw.items() if key not in ("sweep", "compare", "quick")}
+
+
+def in_order(problems: list[Problem]) -> list[Problem]:
+    """By place in the file; at one place only the first found, which the others follow from."""
+    first: dict[tuple[str, str], Problem] = {}
+    for problem in problems:
+        first.setdefault((problem.where, problem.path), problem)
+    return sorted(first.values(), key=lambda problem: [int(n) for n in problem.where.rsplit(":", 2)[1:]])
+
+
 class Draft:
     """The raw tree of one design point in the making."""
 
@@ -36,14 +49,16 @@ class Draft:
             return StudySpec.model_validate(self.raw), []
         except ValidationError as error:
             found = findings(error)
-        repaired = renamed(self.raw, found)
-        if repaired is not None:
+        repaired, moved = renamed(self.raw, found)
+        found = [one for one in found if one.path not in moved]
+        if moved:
             try:
                 StudySpec.model_validate(normalised(repaired))
             except ValidationError as error:
-                found += findings(error)
+                found += [Finding(_back(one.path, moved), one.refused, at_key=one.at_key) for one in findings(error)]
         found += _across(self.raw)
-        return None, [self.problem(one) for one in found if not self._follows(one.path)]
+        problems = [self.problem(one) for one in found if not self._follows(one.path)]
+        return None, in_order(problems)
 
     def _follows(self, path: Path) -> bool:
         """Whether a finding follows from a fault of the file itself at, above or below its path."""
@@ -66,6 +81,14 @@ class Draft:
     def _with_values(self, refused: ValueRefused, at: Path) -> ValueRefused:
         """The same, saying where in the design point it arises: the cause is a value put in elsewhere."""
         return ValueRefused(f"{dotted(at)}: {refused.what}" if at else refused.what, refused.allowed, refused.todo)
+
+
+def _back(path: Path, moved: dict[Path, Path]) -> Path:
+    """A path in a repaired tree as it is in the file."""
+    for new, old in moved.items():
+        if path[: len(new)] == new:
+            return old + path[len(new) :]
+    return path
 
 
 def _across(raw: dict[str, Any]) -> list[Finding]:

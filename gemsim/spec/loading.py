@@ -14,12 +14,10 @@ from typing import Any
 
 from gemsim.errors import Problem, StudyError, ValueRefused, show
 from gemsim.spec.axes import check_axes
-from gemsim.spec.draft import Draft
+from gemsim.spec.draft import Draft, in_order, point_of
 from gemsim.spec.quick import with_quick, without_quick
 from gemsim.spec.study import StudySpec
 from gemsim.spec.yaml import Path, Position, Tree, dotted, read_tree
-
-_STUDY_ONLY = ("sweep", "compare", "quick")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +73,25 @@ def parse_study(content: bytes, file: str | FilePath, *, quick: bool = False) ->
     problems, checked, known = list(tree.problems), [], frozenset[str]()
     for form in (without_quick(tree), with_quick(tree)):
         spec, found = Draft(form).check()
-        known, partial, more = check_axes(form, spec, known)
+        found_paths, partial, more = check_axes(form, spec, known)
+        spec = _without_axes(spec, known - found_paths)
+        known = found_paths
         problems += form.problems + found + more
         checked.append((form, spec, partial))
     form, spec, partial = checked[quick]
     if problems or spec is None:
-        raise StudyError(_in_order(problems))
+        raise StudyError(in_order(problems))
     return LoadedStudy(FilePath(file), form, spec, partial)
 
 
-def _in_order(problems: list[Problem]) -> list[Problem]:
-    """By place in the file, none twice; at one place only the first found, which the others follow from."""
-    first = {(problem.where, problem.path): problem for problem in reversed(problems)}
-    return sorted(first.values(), key=lambda problem: [int(n) for n in problem.where.rsplit(":", 2)[1:]])
+def _without_axes(spec: StudySpec | None, paths: frozenset[str]) -> StudySpec | None:
+    """A quick form without the swept paths that none of the variants it keeps has."""
+    if spec is None or not paths:
+        return spec
+    grid, zipped = (
+        {path: v for path, v in axes.items() if path not in paths} for axes in (spec.sweep.grid, spec.sweep.zip)
+    )
+    return spec.model_copy(update={"sweep": spec.sweep.model_copy(update={"grid": grid, "zip": zipped})})
 
 
 def resolve_point(loaded: LoadedStudy, assignments: Mapping[str, Any]) -> StudySpec:
@@ -97,8 +101,7 @@ def resolve_point(loaded: LoadedStudy, assignments: Mapping[str, Any]) -> StudyS
     mode or the mix. A path in `loaded.partial` is left out where the variant lacks it. Raises StudyError, which names
     the swept value and its position.
     """
-    raw = {key: value for key, value in loaded.tree.data.items() if key not in _STUDY_ONLY}
-    draft = Draft(loaded.tree, raw)
+    draft = Draft(loaded.tree, point_of(loaded.tree.data))
     problems = []
     for path, value in assignments.items():
         source = _source(loaded.tree.data, path, value)
@@ -110,7 +113,7 @@ def resolve_point(loaded: LoadedStudy, assignments: Mapping[str, Any]) -> StudyS
                 problems.append(Problem(where, dotted(source), refused.what, refused.allowed, refused.todo))
     spec, found = draft.check()
     if problems or found or spec is None:
-        raise StudyError(problems + found)
+        raise StudyError(in_order(problems + found))
     return spec
 
 
@@ -118,7 +121,7 @@ def applies(loaded: LoadedStudy, assignments: Mapping[str, Any], path: str) -> b
     """Whether a swept path exists once `assignments` (a variant of `compare`) are made."""
     if path not in loaded.partial:
         return True
-    draft = Draft(loaded.tree)
+    draft = Draft(loaded.tree, point_of(loaded.tree.data))
     try:
         for one, value in assignments.items():
             draft.put(one, value, (one,))

@@ -88,17 +88,20 @@ def _below(model: type[Model] | None, path: Path) -> type[Model] | None:
     return model
 
 
-def renamed(raw: dict[str, Any], found: list[Finding]) -> dict[str, Any] | None:
-    """A copy of the raw tree with each misspelt key under its close match, so that its value is looked at too."""
-    repaired = None
+def renamed(raw: dict[str, Any], found: list[Finding]) -> tuple[dict[str, Any], dict[Path, Path]]:
+    """A copy of the raw tree with each misspelt key under its close match, so that its value is looked at too.
+
+    The mapping goes from the new path of each such value to the one in the file.
+    """
+    repaired, moved = copy.deepcopy(raw), dict[Path, Path]()
     for one in found:
         match = one.refused.todo.split("'")
         if not one.at_key or len(match) != 3 or not one.refused.what.startswith("unknown key"):
             continue
-        repaired = copy.deepcopy(raw) if repaired is None else repaired
         at: Any = repaired
         for part in one.path[:-1]:
             at = at[part]
         if match[1] not in at:
             at[match[1]] = at.pop(one.path[-1])
-    return repaired
+            moved[(*one.path[:-1], match[1])] = one.path
+    return repaired, moved

@@ -102,7 +102,8 @@ def _suggest(parts: list[str], index: int, known: Any) -> str:
 
 def _find_tier(raw: Raw, parts: list[str]) -> tuple[int, str]:
     tiers = []
-    for index, entry in enumerate(raw.get("protection") or []):
+    listed = raw.get("protection")
+    for index, entry in enumerate(listed if isinstance(listed, list) else []):
         if isinstance(entry, dict) and len(entry) == 1:
             kind, settings = next(iter(entry.items()))
             tiers.append((index, str(kind), settings.get("name") if isinstance(settings, dict) else None))
@@ -130,7 +131,8 @@ def _find_tier(raw: Raw, parts: list[str]) -> tuple[int, str]:
 def _find_class(raw: Raw, parts: list[str]) -> int:
     failures = raw.get("failures")
     classes = failures.get("classes") if isinstance(failures, dict) else None
-    names = [one.get("name") if isinstance(one, dict) else None for one in classes or []]
+    listed = classes if isinstance(classes, list) else []
+    names = [one.get("name") if isinstance(one, dict) else None for one in listed]
     if parts[2] in names:
         return names.index(parts[2])
     known = [str(name) for name in names if name]

@@ -33,7 +33,7 @@ def canonical(spec: StudySpec) -> dict[str, Any]:
     """The study as plain data that reads back to the same study: every default written out, quantities with units."""
     data = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
     data["protection"] = [_tier(tier) for tier in spec.protection]
-    for one, read in zip(data["failures"].get("classes", ()), spec.failures.classes, strict=False):
+    for one, read in zip(data["failures"].get("classes", ()), spec.failures.classes, strict=True):
         for stray in read.inapplicable():
             one.pop(stray, None)
     return {key: value for key, value in data.items() if value not in ({}, "", _NO_SWEEP)}
@@ -48,7 +48,7 @@ def canonical_yaml(spec: StudySpec) -> str:
     """The study as YAML that `load_study` reads back to the same study."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False
+    yaml.representer.sort_base_mapping_type_on_output = False
     yaml.allow_unicode = True
     yaml.width = 120
     out = io.StringIO()
@@ -72,7 +72,7 @@ def explain(loaded: LoadedStudy) -> list[Explained]:
         elif part not in _VARIED:
             rows += _field(spec, part, "")
         if part == "failures" and spec.failures.mix:
-            rows += [_class_row(spec.failures.mix, one) for one in mix(spec.failures.mix).classes]
+            rows += _mix_rows(spec.failures.mix)
     return rows
 
 
@@ -83,6 +83,12 @@ def _nothing(spec: StudySpec) -> Explained:
 def _tier_rows(tier: Tier) -> list[Explained]:
     path = f"protection.{tier.label}"
     return _fields(tier, path, skip={"kind", *tier.inapplicable()}) or [Explained(path, "no settings", GIVEN)]
+
+
+def _mix_rows(name: str) -> list[Explained]:
+    named = mix(name)
+    title = Explained(f"failures.{name}", named.title, " ".join(f"{named.source} {named.notes}".split()))
+    return [title, *(_class_row(name, one) for one in named.classes)]
 
 
 def _class_row(name: str, one: FailureClassSpec) -> Explained:

@@ -67,7 +67,7 @@ def _keep_variants(merged: Tree, names: list[Any]) -> None:
     variants = merged.data.get("compare")
     variants = variants if isinstance(variants, dict) else {}
     for at, name in enumerate(names):
-        if name not in variants:
+        if str(name) not in variants:
             place: Path = ("quick", "compare", at)
             allowed = f"one of {', '.join(variants)}" if variants else "the study compares nothing"
             merged.complain(

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from gemsim import units
 from gemsim.errors import UnitError, ValueRefused, show
 from gemsim.spec.cluster import ClusterSpec
-from gemsim.spec.columns import COLUMN_MEASURES
+from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
 from gemsim.spec.failures import FailuresSpec
 from gemsim.spec.protection import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
@@ -40,7 +40,7 @@ class Requirement(NamedTuple):
 
 
 def _requirement(column: str, bound: Any) -> Requirement:
-    numeric = [name for name, measure in COLUMN_MEASURES.items() if measure != "text"]
+    numeric = [name for name, measure in COLUMN_MEASURES.items() if measure != "text" and name not in JUDGED]
     refuse_unknown(column, numeric, "summary column")
     if isinstance(bound, Requirement):
         return bound
@@ -83,7 +83,9 @@ class _Values(SelfRead):
 
     def read(self, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, (list, tuple)):
-            raise ValueRefused(f"not a list ({show(value)})", "a list of values", f"write [{value}]")
+            raise ValueRefused(
+                f"not a list ({show(value)})", "a list of values", f"write [{value}]" if len(str(value)) < 40 else ""
+            )
         if not value:
             raise ValueRefused("an empty list", "at least one value", "remove the path or give values")
         return tuple(value)
@@ -103,13 +105,13 @@ class SweepSpec(Model):
         lengths = {path: len(values) for path, values in self.zip.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{path} has {n}" for path, n in lengths.items())
-            raise ValueRefused(f"zip lists differ in length ({shown})", "lists of one length")
+            raise ValueRefused(f"zip lists differ in length ({shown})", "lists of one length", at=("zip",))
         both = sorted(set(self.grid) & set(self.zip))
         if both:
-            raise ValueRefused(f"{both[0]} is in grid and in zip", "each path once", "remove one")
+            raise ValueRefused(f"{both[0]} is in grid and in zip", "each path once", "remove one", at=("zip", both[0]))
         for path, values in self.grid.items():
-            if any(value in values[:at] for at, value in enumerate(values)):
-                raise ValueRefused(f"{path} holds a value twice ({show(list(values))})", "each value once")
+            if len({repr(value) for value in values}) < len(values):
+                raise ValueRefused(f"a value twice ({show(list(values))})", "each value once", at=("grid", path))
         if self.points > MOST_POINTS:
             raise ValueRefused(f"too many design points ({self.points})", f"at most {MOST_POINTS}")
         return self

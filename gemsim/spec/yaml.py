@@ -22,7 +22,7 @@ from gemsim.errors import Problem, show
 Path = tuple[str | int, ...]
 Position = tuple[int, int]
 
-LARGEST = 1_000_000
+LARGEST = 250_000
 DEEPEST = 40
 MOST_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
@@ -46,7 +46,7 @@ class Tree:
         """`file:line:col` of a path (of its key if asked), or of the nearest part of it that is in the file."""
         for end in range(len(path), -1, -1):
             at = path[:end]
-            found = (self.keys.get(at) if key or end < len(path) else None) or self.values.get(at)
+            found = (self.keys.get(at) if key else None) or self.values.get(at)
             if found:
                 return f"{self.file}:{found[0]}:{found[1]}"
         return f"{self.file}:1:1"
@@ -58,9 +58,9 @@ class Tree:
 
 
 def dotted(path: Path) -> str:
-    """A path as it is shown: keys joined by dots, list places in brackets."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.lstrip(".")
+    """A path as it is shown: keys joined by dots (long ones cut), list places in brackets."""
+    keys = [f"[{part}]" if isinstance(part, int) else f".{part if len(part) <= 60 else show(part)}" for part in path]
+    return "".join(keys).removeprefix(".")
 
 
 def read_tree(raw: bytes, file: str) -> Tree:
@@ -157,6 +157,8 @@ class _Builder:
 
     def build(self, node: Node, path: Path, above: tuple[int, ...]) -> Any:
         position = node.start_mark.line + 1, node.start_mark.column + 1
+        if isinstance(node, ScalarNode) and node.value == "" and path in self.tree.keys:
+            position = self.tree.keys[path]  # an empty value begins where the next key stands
         self.tree.values[path] = position
         self.count += 1
         if self.count >= MOST_VALUES:
@@ -194,7 +196,7 @@ class _Builder:
             if not isinstance(key, str) or str(key_node.tag) != f"{_TAG}str":
                 allowed = "keys are text; merge keys (<<) are not supported" if key == "<<" else "keys are text"
                 self.tree.complain(
-                    position, path, f"not a key ({show(key if key is not None else 'a collection')})", allowed
+                    position, path, f"not a key ({show(key) if key is not None else 'a collection'})", allowed
                 )
                 continue
             if key in data:
@@ -212,7 +214,7 @@ class _Builder:
         text: str = node.value
         try:
             if tag == "int":
-                return int(text.replace("+", ""), 0) if text.lstrip("+-0") else 0
+                return int(text, 0 if text[:2] in ("0x", "0o") else 10)
             if tag == "float":
                 return self.finite(text, path, position)
         except ValueError:

@@ -22,6 +22,7 @@ class Group:
     points: Sequence[Point]
     rows: Sequence[Row]  # of the whole table, by index
     choice: Choice
+    within: Mapping[str, Choice]  # by variant
     require: Require
     names: Mapping[str, str]
 
@@ -49,11 +50,20 @@ class Group:
         """The row with the largest ETTR among those allowed."""
         return None if self.choice.reference is None else self.rows[self.choice.reference]
 
+    def label(self, row: Row) -> str:
+        """What tells a point from the others of its group."""
+        return self._label(row, [row])
+
     def name(self, row: Row) -> str:
-        """What tells a row from the others of its group; what a design does not depend on is left out by `axes`."""
-        parts = [row["variant"]] if row["variant"] else []
-        parts += [f"{self.names[path]}={row[path]}" for path in self.axes if row[path] != ""]
-        return " ".join(parts) or "the study as it stands"
+        """What tells a design from the others of its group, without the axes that do not matter to it (k at m = 0)."""
+        return self._label(row, [self.rows[point.index] for point in self.points if point.id == row["point"]])
+
+    def _label(self, row: Row, alike: Sequence[Row]) -> str:
+        fixed = [path for path in self.axes if row[path] != "" and all(other[path] == row[path] for other in alike)]
+        parts = (
+            [row["variant"]] if row["variant"] and all(other["variant"] == row["variant"] for other in alike) else []
+        )
+        return " ".join(parts + [f"{self.names[path]}={row[path]}" for path in fixed]) or "the study as it stands"
 
     @property
     def axes(self) -> list[str]:
@@ -92,7 +102,7 @@ def verdict(group: Group) -> str:
         return f"{head}, the largest of {allowed}; no other is within the tie band."
     dearer = "" if best is reference else f" (the largest is {group.name(reference)}: {reference['ettr']:.4f})"
     memory, step = percent(best["memory_overhead"], 3), percent(best["step_overhead"], 3)
-    return f"{head}{dearer}; {tied} of {allowed} tie, and it takes least: {memory} of memory, {step} of the step."
+    return f"{head}{dearer}; {tied} of {allowed} tie, and it costs least: {memory} of memory, {step} more step time."
 
 
 def advice(group: Group) -> list[str]:
@@ -118,7 +128,9 @@ def _what_decides(group: Group) -> str:
         return "There is one design only: nothing to choose."
     if tied == len(allowed):
         flat = f"ETTR does not decide here: all {tied} designs are within {points_of(spread)} of the largest"
-        return f"{flat}, no more than chance or the tie band explains.{_fallbacks(allowed)}"
+        bare = group.best["memory_overhead"] == 0.0 and any(row["memory_overhead"] > 0.0 for row in allowed)
+        free = " The best spends no memory: here a code is paid for what it survives, not for ETTR." if bare else ""
+        return f"{flat}, no more than chance or the tie band explains.{_fallbacks(allowed)}{free}"
     worst = min(allowed, key=lambda row: row["ettr_diff"])
     bounds = "" if math.isnan(worst["ettr_diff_lo"]) else f", {_range(-worst['ettr_diff_hi'], -worst['ettr_diff_lo'])}"
     split = f"ETTR decides: between the largest and {group.name(worst)} lie {points_of(spread)}{bounds}"
@@ -128,7 +140,7 @@ def _what_decides(group: Group) -> str:
 def _fallbacks(rows: Sequence[Row]) -> str:
     """What still differs where ETTR does not."""
     shares = [row["fallback_per_failure"] for row in rows if not math.isnan(row["fallback_per_failure"])]
-    if not shares or max(shares) - min(shares) < TIE_BAND:
+    if not shares or percent(min(shares), 1) == percent(max(shares), 1):
         return " Choose by memory and by the burst to survive."
     span = f"from {percent(min(shares), 1)} to {percent(max(shares), 1)} of failures"
     return f" What differs is how many fall back to a later tier ({span}), the burst survived, and the memory paid."
@@ -153,12 +165,18 @@ def _burst(group: Group) -> list[str]:
 
 
 def _axes(group: Group) -> list[str]:
-    """For each ordered axis of protection: flat, an optimum inside, or better towards one end."""
+    """For each ordered axis of protection, in each variant: flat, an optimum inside, or better towards one end."""
     said = []
-    for path in group.axes:
-        values = sorted({row[path] for row in group.allowed if _is_number(row[path])})
-        if len(values) >= 3:
-            said.append(f"{group.names[path]}: {_shape(group, path, values)}.")
+    for variant, choice in group.within.items():
+        rows = [group.rows[point.index] for point in group.points if point.variant == variant]
+        allowed = [row for row in rows if meets(row, group.require)]
+        tied = {group.rows[index]["point"] for index in choice.tied}
+        for path in group.axes:
+            values = sorted({row[path] for row in allowed if _is_number(row[path])})
+            if len(values) >= 3:
+                tops = [max((r for r in allowed if r[path] == v), key=lambda r: float(r["ettr"])) for v in values]
+                name = f"{variant}, {group.names[path]}" if variant else group.names[path]
+                said.append(f"{name}: {_shape(values, tops, [row['point'] in tied for row in tops])}.")
     return said
 
 
@@ -166,12 +184,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _shape(group: Group, path: str, values: Sequence[float]) -> str:
-    """How the largest ETTR at each value of an axis runs along it, by the tie band against the reference."""
-    tops = [max((row for row in group.allowed if row[path] == v), key=lambda row: float(row["ettr"])) for v in values]
-    good = [i for i, row in enumerate(tops) if row["tied"]]
+def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -> str:
+    """How the largest ETTR at each value of an axis runs along it; `tied` are those not told from the largest."""
+    good = [i for i, one in enumerate(tied) if one]
     span = f"{tops[0]['ettr']:.4f} at {values[0]:g}, {tops[-1]['ettr']:.4f} at {values[-1]:g}"
-    if len(good) == len(tops):
+    if all(tied):
         return f"ETTR is flat from {values[0]:g} to {values[-1]:g}"
     top = max(range(len(values)), key=lambda i: tops[i]["ettr"])
     first, last = values[good[0]], values[good[-1]]
@@ -179,9 +196,11 @@ def _shape(group: Group, path: str, values: Sequence[float]) -> str:
         best = f"{tops[top]['ettr']:.4f} at {values[top]:g}"
         return f"ETTR has its optimum inside, {best} ({span}; tied from {first:g} to {last:g})"
     if first > values[0]:
-        return f"ETTR is best from {first:g} up ({span})"
+        where = f"at its end, {first:g}" if first == values[-1] else f"from {first:g} up"
+        return f"ETTR is best {where} ({span})"
     if last < values[-1]:
-        return f"ETTR is best up to {last:g} ({span})"
+        where = f"at its start, {last:g}" if last == values[0] else f"up to {last:g}"
+        return f"ETTR is best {where} ({span})"
     return f"ETTR has no single optimum along it ({span})"
 
 
@@ -191,14 +210,17 @@ def ceiling(group: Group) -> str:
     All designs of a group meet the same failures, so the one that saves least shows how much there was to save.
     """
     known = [row for row in group.designs if row["touch_share_lost"] is not None and row["failures"] > 0]
-    touched = max((row["touch_share_failures"] for row in known), default=0.0)
+    if not known:
+        return "Ceiling: not known, since no failure was simulated."
+    touched = max(row["touch_share_failures"] for row in known)
     if not touched > 0.0:
         return "Ceiling: protection in memory touches none of the failures here."
     lost = max(row["touch_share_lost"] for row in known)
     perfect = max(row["ettr_perfect"] for row in known)
     most = max(row["ettr"] for row in known)
-    share = f"protection in memory can touch {percent(touched, 1)} of failures and {percent(lost, 1)} of what they cost"
-    return f"Ceiling: {share}; if it were perfect, ETTR would be {perfect:.4f} (largest here {most:.4f})."
+    share = f"protection in memory can touch {percent(touched, 1)} of failures"
+    still = f"{percent(lost, 1)} of the time lost to failures in the design here that saves least of it"
+    return f"Ceiling: {share} and {still}; if it were perfect, ETTR would be {perfect:.4f} (largest here {most:.4f})."
 
 
 def cautions(rows: Iterable[Row]) -> list[str]:

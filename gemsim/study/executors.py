@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 
@@ -25,10 +25,12 @@ from gemsim.results.rows import check_row
 
 BATCH_S = 1.5  # long against the cost of a batch, short against what a kill may lose
 FIRST_BATCH = 8  # tasks, while nothing is known about their cost
-LARGEST_BATCH = 1024  # tasks; bounds what one message carries
+LARGEST_BATCH = 64  # tasks; their rows fit into a pipe at once, so that a result is handed over in one go
+GRACE_S = 5.0  # for the task at hand when a run is stopped
 HOPELESS = 3  # points that kill a lone worker before anything has run: the fault is not theirs
 
 T = TypeVar("T")
+_halt = threading.Event()  # of a worker: its run has been stopped
 
 
 class Simulate(Protocol):
@@ -63,23 +65,25 @@ def run_batch(simulate: Simulate, seed: int, tasks: Sequence[Task], budget_s: fl
     stop = time.monotonic() + budget_s
     outcomes: list[Outcome] = []
     for task in tasks:
-        outcomes.append(_run(simulate, seed, task))
-        if time.monotonic() >= stop:
+        if _halt.is_set() or (outcomes and time.monotonic() >= stop):
             break
+        outcomes.append(_run(simulate, seed, task))
     return outcomes
 
 
 def _run(simulate: Simulate, seed: int, task: Task) -> Outcome:
     start = time.monotonic()
+    named = replace(task, scenario=None)  # what is handed back need not carry the scenario
     try:
         row = dict(simulate(task.scenario, seed=seed, replication=task.replication))
         check_row(row)
     except Exception as error:  # whatever a design point does, the others go on
-        return _failed(task, error)
-    return Outcome(task, row=row, seconds=time.monotonic() - start)
+        return failed(named, error)
+    return Outcome(named, row=row, seconds=time.monotonic() - start)
 
 
-def _failed(task: Task, error: Exception) -> Outcome:
+def failed(task: Task, error: Exception) -> Outcome:
+    """The outcome of a task that ended in `error`."""
     line = " ".join(f"{type(error).__name__}: {error}".split())
     return Outcome(task, error=line, traceback="".join(traceback.format_exception(error)))
 
@@ -100,7 +104,7 @@ class InProcess(Executor):
 class WorkerPool(Executor):
     """`jobs` spawned processes (no lock or thread of this one is copied) that end when this one does, however it ends.
 
-    Each worker waits on the far end of one pipe: it closes with this process, or on `shutdown(cancel_futures=True)`.
+    Each worker watches the far end of one pipe, which closes on `shutdown(cancel_futures=True)` and with this process.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -109,24 +113,34 @@ class WorkerPool(Executor):
         self._pool = ProcessPoolExecutor(jobs, context, initializer=_begin_worker, initargs=(reader,))
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """As Executor.submit; BrokenProcessPool once a worker has died."""
-        return self._pool.submit(fn, *args, **kwargs)
+        """As Executor.submit; BrokenProcessPool once a worker has died. Ctrl-C reaches this process only."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new worker inherits the mask
+        try:
+            return self._pool.submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers: after what is submitted, or at once with `cancel_futures`."""
+        """End the workers: after all that is submitted, or after the task at hand with `cancel_futures`."""
         if cancel_futures:
             self._lifeline.close()
         self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
 
 def _begin_worker(lifeline: Connection) -> None:
-    """Leave Ctrl-C to the parent and die with it: a killed parent cannot tell its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_watch, args=(lifeline,), daemon=True).start()
 
 
-def _die_with(lifeline: Connection) -> None:
+def _watch(lifeline: Connection) -> None:
+    """Let the batch end early once the pipe closes; a task that takes no end, or a parent that is gone, ends it here.
+
+    To die at once would be wrong: a worker that dies while it hands over a result leaves the parent waiting for it.
+    """
     lifeline.poll(None)  # nothing is ever sent: readable means closed
+    _halt.set()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join(GRACE_S)
     os._exit(1)
 
 
@@ -226,7 +240,7 @@ class Runner:
                     executor.shutdown(cancel_futures=True)
                     executor = WorkerPool(1)
                 except Exception as error:  # the task cannot travel to a process
-                    yield [_failed(task, error)]
+                    yield [failed(task, error)]
                 else:
                     yield self._accept([task], outcomes)
         finally:

@@ -1,8 +1,9 @@
-"""Width against parity at a glance: what each k x m survives, pays and falls back, where a sweep has both axes."""
+"""Width against parity at a glance: what each k x m survives and pays, and what falls back, where both are swept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -13,25 +14,64 @@ from gemsim.results.summary import Row
 from gemsim.study.advice import Group, pages, percent
 from gemsim.study.design import PROTECTION
 
-Cells = dict[tuple[Any, Any], str]
+STEADY = 0.005  # a share that varies by less over all k and m is said in a line
+
+Cells = dict[tuple[Any, Any], Row]
 
 
-def matrices(groups: Sequence[Group]) -> Iterator[tuple[str, Table]]:
-    """One k x m matrix (title, table) for each other protection setting; groups that agree in every cell share it."""
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One part of what is shown: a matrix under its title, or a title that says it all."""
+
+    title: str
+    table: Table | None = None
+
+
+def matrices(groups: Sequence[Group]) -> Iterator[Block]:
+    """Burst and memory for each other setting of the protection; then fall-backs, for each group too."""
     axes = _width_and_parity(groups[0])
     if axes is None:
         return
-    shared: dict[tuple[tuple[str, ...], tuple[tuple[Any, str], ...]], list[str]] = {}
-    cells_of: dict[Any, Cells] = {}
-    for group in groups:
-        for setting, cells in _blocks(group, *axes).items():
-            key = (setting, tuple(cells.items()))
-            shared.setdefault(key, []).append(_where(group))
-            cells_of[key] = cells
+    settings = [(group, setting, cells) for group in groups for setting, cells in _blocks(group, *axes).items()]
+    static = [("", setting, cells) for _, setting, cells in settings]
+    for title, cells in _merged("Burst survived (pages) at what share of memory", static, _static):
+        yield Block(title, _table(cells, _static))
+    for title, cells in _merged("Fall-back per failure", [(_where(g), s, c) for g, s, c in settings], _fallback):
+        yield _fallbacks(title, cells)
+
+
+def _merged(
+    what: str, settings: Sequence[tuple[str, str, Cells]], text: Callable[[Row], str]
+) -> Iterator[tuple[str, Cells]]:
+    """Settings of one group that read the same in every cell share one matrix."""
+    shared: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    cells_of: dict[tuple[str, tuple[str, ...]], Cells] = {}
+    for where, setting, cells in settings:
+        key = (where, tuple(text(row) for row in cells.values()))
+        names = shared.setdefault(key, [])
+        if setting not in names:
+            names.append(setting)
+        cells_of.setdefault(key, cells)
     for key, names in shared.items():
-        where = ", ".join((*key[0], *(name for name in names if name)))
-        title = f"burst pages survived / memory / fall-back per failure{f': {where}' if where else ''}"
-        yield title, _table(cells_of[key])
+        title = ", ".join(filter(None, (what, key[0], " and ".join(filter(None, names)))))
+        yield title, cells_of[key]
+
+
+def _fallbacks(title: str, cells: Cells) -> Block:
+    coded = [row["fallback_per_failure"] for (_, m), row in cells.items() if m and row["ettr"] is not None]
+    bare = next((_fallback(row) for (_, m), row in cells.items() if not m and row["ettr"] is not None), "")
+    if not coded or max(coded) - min(coded) > STEADY:
+        return Block(title, _table(cells, _fallback))
+    span = sorted({percent(min(coded), 1), percent(max(coded), 1)})
+    return Block(f"{title}: {' to '.join(span)} at any k{f' and m > 0, {bare} at m = 0' if bare else ''}.")
+
+
+def _static(row: Row) -> str:
+    return "–" if not row["feasible"] else f"{pages(row)} at {percent(row['memory_overhead'])}"
+
+
+def _fallback(row: Row) -> str:
+    return percent(row["fallback_per_failure"], 1)
 
 
 def _width_and_parity(group: Group) -> tuple[str, str] | None:
@@ -48,25 +88,19 @@ def _where(group: Group) -> str:
     return ", ".join(value for _, value in group.key)
 
 
-def _blocks(group: Group, width: str, parity: str) -> dict[tuple[str, ...], Cells]:
-    """The other settings of a point (those that vary) to its cells by (k, m)."""
+def _blocks(group: Group, width: str, parity: str) -> dict[str, Cells]:
+    """The other settings of the protection (those that vary) to the rows by (k, m)."""
     others = [path for path in group.axes if path not in (width, parity)]
-    blocks: dict[tuple[str, ...], Cells] = {}
+    blocks: dict[str, Cells] = {}
     for point in group.points:
         row = group.rows[point.index]
-        setting = tuple(f"{group.names[path]}={row[path]}" for path in others if row[path] != "")
-        variant = (point.variant,) if point.variant else ()
-        blocks.setdefault(variant + setting, {})[row[width], row[parity]] = _cell(row)
+        setting = [point.variant] if point.variant else []
+        setting += [f"{group.names[path]}={row[path]}" for path in others if row[path] != ""]
+        blocks.setdefault(" ".join(setting), {})[row[width], row[parity]] = row
     return {setting: cells for setting, cells in blocks.items() if len(cells) > 1}
 
 
-def _cell(row: Row) -> str:
-    if row["ettr"] is None:
-        return "–"
-    return f"{pages(row)} / {percent(row['memory_overhead'])} / {percent(row['fallback_per_failure'], 1)}"
-
-
-def _table(cells: Mapping[tuple[Any, Any], str]) -> Table:
+def _table(cells: Mapping[tuple[Any, Any], Row], text: Callable[[Row], str]) -> Table:
     widths = list(dict.fromkeys(k for k, _ in cells))
     parities = list(dict.fromkeys(m for _, m in cells))
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
@@ -74,5 +108,5 @@ def _table(cells: Mapping[tuple[Any, Any], str]) -> Table:
     for m in parities:
         table.add_column(f"m = {m}", justify="right", no_wrap=True)
     for k in widths:
-        table.add_row(str(k), *[Text(cells.get((k, m), "")) for m in parities])
+        table.add_row(str(k), *[Text(text(cells[k, m])) if (k, m) in cells else "" for m in parities])
     return table

@@ -26,27 +26,31 @@ class Model:
 
 def realise(
     designs: Sequence[DesignPoint], resolve: Callable[[Mapping[str, Any]], Any], model: Model
-) -> tuple[list[Point], dict[str, Any]]:
-    """The points of the table and the distinct scenarios by id, in the order of their first point.
+) -> tuple[list[Point], dict[str, Any], dict[str, Exception]]:
+    """The points of the table, the distinct scenarios by id in the order of their first point, and what went wrong.
 
-    A point that cannot exist, or whose values do not go together, carries the reason instead of an id.
+    A point that cannot exist, or whose values do not go together, carries the reason instead of an id. Any other
+    exception is a fault of ours: it is kept by a made-up id of that point, and the other points go on.
     """
     points: list[Point] = []
     scenarios: dict[str, Any] = {}
     known: dict[str, Point] = {}
+    faults: dict[str, Exception] = {}
     for design in designs:
         bare = Point(design.index, design.columns, design.variant, design.group)
         try:
             scenario = model.build(resolve(design.assignments))
+            id_ = str(scenario.id)
+            if id_ not in known:
+                known[id_] = replace(bare, id=id_, static=model.describe(scenario), twin=_twin(model, scenario))
+                scenarios[id_] = scenario
+            points.append(replace(bare, id=id_, static=known[id_].static, twin=known[id_].twin))
         except GemsimError as error:
             points.append(replace(bare, reason=_reason(error)))
-            continue
-        id_ = str(scenario.id)
-        if id_ not in known:
-            scenarios[id_] = scenario
-            known[id_] = replace(bare, id=id_, static=model.describe(scenario), twin=_twin(model, scenario))
-        points.append(replace(bare, id=id_, static=known[id_].static, twin=known[id_].twin))
-    return points, scenarios
+        except Exception as error:
+            points.append(replace(bare, id=f"fault-{design.index}"))
+            faults[points[-1].id] = error
+    return points, scenarios, faults
 
 
 def _twin(model: Model, scenario: Any) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from gemsim.results.folder import locked, write_text, writing
 from gemsim.results.rows import RowStore, other_seeds
 from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
 from gemsim.study.design import DesignPoint
-from gemsim.study.executors import Outcome, Runner, Task, local
+from gemsim.study.executors import Outcome, Runner, Task, failed, local
 from gemsim.study.points import Model, realise
 from gemsim.study.progress import Reporter
 
@@ -67,7 +67,7 @@ def sweep(
     ResultsError if the folder is held by another run, belongs to another seed or cannot be written; GemsimError if no
     point is feasible. A point whose simulation fails is reported, and the rest goes on.
     """
-    points, scenarios = realise(plan.designs, plan.resolve, model)
+    points, scenarios, faults = realise(plan.designs, plan.resolve, model)
     with locked(folder):
         store = RowStore(folder / "rows")
         store.clean()
@@ -78,15 +78,27 @@ def sweep(
         report.begin(len(scenarios) * plan.replications, len(scenarios) * plan.replications - len(tasks))
         runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor)
         run = _Run(store, folder, plan.seed, labels(points), report)
+        run.note(faults)
         run.collect(runner, tasks)
-        facts = {"seed": plan.seed, "replications": plan.replications, "designs": len(scenarios), **plan.facts}
-        provenance.record(folder / "provenance.json", facts, added=run.added)
-        failed = {id_: run.reason(id_) for id_ in run.failures}
-        summary = summarise(points, store.read(), replications=plan.replications, require=plan.require, failed=failed)
+        provenance.record(folder / "provenance.json", _facts(plan, points), added=run.added)
+        failures = {id_: run.reason(id_) for id_ in run.failures}
+        summary = summarise(points, store.read(), replications=plan.replications, require=plan.require, failed=failures)
         write_text(folder / "summary.csv", to_csv(summary.rows))
-    if not scenarios:
+    if not scenarios and not faults:
         raise GemsimError(f"no design point is feasible; the first is not because: {points[0].reason}")
-    return SweepResult(plan, folder, points, summary, failed, run.added)
+    return SweepResult(plan, folder, points, summary, failures, run.added)
+
+
+def _facts(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
+    profiles = sorted({str(point.static["profile"]) for point in points if "profile" in point.static})
+    designs = len({point.id for point in points if point.id})
+    return {
+        "seed": plan.seed,
+        "replications": plan.replications,
+        "designs": designs,
+        "profiles": profiles,
+        **plan.facts,
+    }
 
 
 def labels(points: Sequence[Point]) -> dict[str, str]:
@@ -124,7 +136,8 @@ def _missing(
     """What is to be run, replication by replication over all designs of a group: they share the failure trace."""
     groups: dict[Any, list[str]] = {}
     for id_, point in _first(points).items():
-        groups.setdefault(point.group, []).append(id_)
+        if id_ in scenarios:
+            groups.setdefault(point.group, []).append(id_)
     order = [id_ for members in groups.values() for id_ in members]
     return [
         Task(id_, replication, scenarios[id_])
@@ -151,7 +164,7 @@ class _Run:
         self.names = names
         self.report = report
         self.added = 0
-        self.failures: dict[str, list[Outcome]] = {}
+        self.failures: dict[str, list[tuple[Outcome, str]]] = {}
 
     def collect(self, runner: Runner, tasks: Sequence[Task]) -> None:
         """Run `tasks` to the end; Ctrl-C becomes Stopped, with everything that had ended kept."""
@@ -165,6 +178,11 @@ class _Run:
         finally:
             batches.close()
 
+    def note(self, faults: Mapping[str, Exception]) -> None:
+        """Take what went wrong before anything could run."""
+        for id_, error in faults.items():
+            self._fail(failed(Task(id_, 0, None), error), "before it ran")
+
     def _take(self, outcomes: Sequence[Outcome]) -> None:
         rows = [outcome.row for outcome in outcomes if outcome.row is not None]
         if rows:
@@ -172,23 +190,24 @@ class _Run:
             self.added += len(rows)
         for outcome in outcomes:
             if outcome.row is None:
-                self._fail(outcome)
+                self._fail(outcome, f"in replication {outcome.task.replication}")
         self.report.advance(len(outcomes))
 
-    def _fail(self, outcome: Outcome) -> None:
-        """Say and write down the first failure of a point; count the others."""
+    def _fail(self, outcome: Outcome, when: str) -> None:
+        """Say and write down the first failure of a point; keep the others."""
         id_ = outcome.task.point
         if id_ not in self.failures:
             path = self.folder / "errors" / f"{id_[:16]}.txt"
-            place = f"{self.names[id_]}, replication {outcome.task.replication}"
-            write_text(path, f"{place}: {outcome.error}\n{outcome.traceback}")
-            self.report.say(f"failed: {place}: {outcome.error} (traceback: {path})")
-        self.failures.setdefault(id_, []).append(outcome)
+            what = f"{self.names[id_]}, {when}: {outcome.error}"
+            write_text(path, f"{what}\n{outcome.traceback}")
+            self.report.say(f"failed: {what} (traceback: {path})")
+        self.failures.setdefault(id_, []).append((outcome, when))
 
     def reason(self, id_: str) -> str:
         """The same words for any order in which the replications ended."""
-        failures = sorted(self.failures[id_], key=lambda outcome: (not outcome.died, outcome.task.replication))
-        first = failures[0]
+        found = self.failures[id_]
+        first, when = min(found, key=lambda one: (not one[0].died, one[0].task.replication))
         if first.died:
             return f"failed: {first.error}"
-        return f"failed in {len(failures)} replications; in replication {first.task.replication}: {first.error}"
+        counted = f" in {len(found)} replications" if len(found) > 1 else ""
+        return f"failed{counted}; {when}: {first.error}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,33 +23,67 @@ from gemsim.study.sweep import SweepResult, label
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
 SHOWN_REASONS = 3
+KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 HEADINGS = ("design", "ETTR, 95 %", "closed form", "apart", "memory", "burst", "fall-back")
 
 
-def show(result: SweepResult, console: Console) -> None:
-    """Print everything a reader needs to choose, in an order that can be read from the top."""
+def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> str:
+    """Everything a reader needs to choose, in an order that can be read from the top."""
     groups = groups_of(result)
     rows = result.summary.rows
     large = len(rows) > FULL_TABLE
-    _print(console, _heading(result), style="bold")
-    for line in _sources(rows):
-        _print(console, line)
-    console.print(_table(groups, large=large))
-    _print(console, _legend(large=large, total=len(rows)))
-    if large:
-        for title, table in matrices(groups):
-            console.print()
-            _print(console, title)
-            console.print(table)
+    page = _Page(width, styled)
+    page.say(*_heading(result), *_sources(rows))
+    page.show(_table(groups, large=large))
+    page.say(_legend(large=large, total=len(rows)))
+    for block in matrices(groups) if large else ():
+        page.say("", block.title)
+        if block.table is not None:
+            page.show(block.table)
+    lines = {id(group): [verdict(group), *_best_facts(group), *advice(group), ceiling(group)] for group in groups}
+    everywhere = [
+        line for line in lines[id(groups[0])] if len(groups) > 1 and all(line in own for own in lines.values())
+    ]
     for group in groups:
-        console.print()
-        _print(console, _title(group), style="bold")
-        for line in (verdict(group), *_best_facts(group), *advice(group), ceiling(group)):
-            _print(console, f"  {line}")
-    console.print()
-    for line in (*_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)), *_failed(result)):
-        _print(console, line)
-    _print(console, f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml")
+        page.head(_title(group))
+        page.say(*[line for line in lines[id(group)] if line not in everywhere], indent=2)
+    if everywhere:
+        page.head("In each of these groups")
+        page.say(*everywhere, indent=2)
+    page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)), *_failed(result))
+    page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
+    return page.text
+
+
+class _Page:
+    """Text of a fixed width, without trailing blanks."""
+
+    def __init__(self, width: int, styled: bool) -> None:
+        self._out = io.StringIO()
+        self._console = Console(file=self._out, width=width, force_terminal=styled, highlight=False)
+
+    def say(self, *lines: str, indent: int = 0) -> None:
+        """Lines, wrapped; what runs on is indented further."""
+        for line in lines:
+            lead = " " * (indent + len(line) - len(line.lstrip()))
+            wrapped = textwrap.fill(
+                line.strip(), self._console.width, initial_indent=lead, subsequent_indent=f"{lead}  "
+            )
+            self._console.print(Text(wrapped))
+
+    def head(self, line: str) -> None:
+        """A heading, set apart."""
+        self._console.print(Text(f"\n{textwrap.shorten(line, self._console.width)}", style="bold"))
+
+    def show(self, table: Table) -> None:
+        """A table."""
+        self._console.print(table)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        text = "\n".join(line.rstrip() for line in self._out.getvalue().splitlines())
+        return re.sub(r"\n{3,}", "\n\n", text) + "\n"
 
 
 def groups_of(result: SweepResult) -> list[Group]:
@@ -55,21 +92,20 @@ def groups_of(result: SweepResult) -> list[Group]:
     for point in result.points:
         members.setdefault(point.group, []).append(point)
     names = short_names(list(result.points[0].columns))
-    rows, choices, require = result.summary.rows, result.summary.choices, result.plan.require
-    return [Group(key, points, rows, choices[key], require, names) for key, points in members.items()]
+    found, require = result.summary, result.plan.require
+    groups = []
+    for key, points in members.items():
+        within = {variant: choice for (group, variant), choice in found.within.items() if group == key}
+        groups.append(Group(key, points, found.rows, found.choices[key], within, require, names))
+    return groups
 
 
-def _print(console: Console, line: str, style: str = "") -> None:
-    console.print(Text(line, style=style))
-
-
-def _heading(result: SweepResult) -> str:
+def _heading(result: SweepResult) -> Iterator[str]:
     plan = result.plan
     designs = len({point.id for point in result.points if point.id})
-    counted = (
-        f"{len(result.points)} points, {designs} distinct designs, {plan.replications} replications, seed {plan.seed}"
-    )
-    return f"{plan.facts.get('title', '')}\n{counted}"
+    yield str(plan.facts.get("title", result.folder))
+    counted = f"{len(result.points)} points, {designs} distinct designs"
+    yield f"{counted}, {plan.replications} replications each, seed {plan.seed}."
 
 
 def _sources(rows: Sequence[Row]) -> Iterator[str]:
@@ -80,19 +116,23 @@ def _sources(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _title(group: Group) -> str:
-    named = [f"{group.names.get(path, path)} = {value}" for path, value in group.key]
+    named = [f"{path} = {value}" for path, value in group.key]
     return ", ".join(named) or "All points"
 
 
 def _table(groups: Sequence[Group], *, large: bool) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading == "design" else "right", no_wrap=heading != "design")
+        if heading == "design":
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
     for group in groups:
         if len(groups) > 1:
             table.add_row(Text(_title(group), style="bold"), *[""] * (len(HEADINGS) - 1))
         for mark, row in _chosen(group) if large else _every(group):
-            table.add_row(*[Text(cell) for cell in (f"{mark}{group.name(row)}", *_cells(row))])
+            name = group.name(row) if large else group.label(row)
+            table.add_row(*[Text(cell) for cell in (f"{mark}{name}", *_cells(row))])
     return table
 
 
@@ -103,14 +143,15 @@ def _every(group: Group) -> Iterator[tuple[str, Row]]:
 
 
 def _chosen(group: Group) -> Iterator[tuple[str, Row]]:
-    """Best, largest ETTR, smallest ETTR: each design once."""
+    """Best, largest ETTR, the largest of each variant, smallest: each design once."""
     if group.best is None or group.reference is None:
         return
+    tops = [("  ", group.rows[one.reference]) for one in group.within.values() if one.reference is not None]
     worst = min(group.allowed, key=lambda row: float(row["ettr"]))
-    shown: set[int] = set()
-    for mark, row in (("* ", group.best), ("> ", group.reference), ("< ", worst)):
-        if id(row) not in shown:
-            shown.add(id(row))
+    shown: set[str] = set()
+    for mark, row in (("* ", group.best), ("> ", group.reference), *tops, ("< ", worst)):
+        if row["point"] not in shown:
+            shown.add(row["point"])
             yield mark, row
 
 
@@ -124,22 +165,33 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _twin(row: Row) -> tuple[str, str]:
-    """The closed form with its kind, and how far the simulation is from it: z, or the deviation of the stated error."""
+    """The closed form by kind, and how far the simulation is from it: z, or the difference with the stated error."""
     if row["ettr_analytic"] is None:
         return "none", ""
-    form = f"{row['ettr_analytic']:.4f} {row['analytic_kind'].replace('_', ' ')}"
+    form = f"{KINDS.get(row['analytic_kind'], '?')} {row['ettr_analytic']:.4f}"
     if row["z_analytic"] is not None:
         return form, f"z {row['z_analytic']:+.1f}"
     stated = row["analytic_error"]
     within = "" if stated is None or math.isnan(stated) else f" ({stated:.4f})"
-    return form, f"{row['ettr'] - row['ettr_analytic']:+.4f}{within}"
+    return form, f"{signed(row['ettr'] - row['ettr_analytic'])}{within}"
+
+
+def signed(number: float) -> str:
+    """Four decimals with a sign, none for what rounds to nothing."""
+    text = f"{number:+.4f}"
+    return "0.0000" if float(text) == 0.0 else text
 
 
 def _legend(*, large: bool, total: int) -> str:
-    marks = "* best, > largest ETTR, < smallest" if large else "* best, = tied with the largest ETTR"
-    table = f"; the table of all {total} points is summary.csv" if large else ""
-    apart = "apart: z in standard errors where the form is exact, else the difference (stated error)"
-    return f"{marks}{table}. burst: adjacent pages surely survived. {apart}."
+    marks = (
+        "* best, > largest ETTR (unmarked: of its variant), < smallest"
+        if large
+        else "* best, = tied with the largest ETTR"
+    )
+    table = f" (all {total} points: summary.csv)" if large else ""
+    form = "closed form: = exact, ~ first order, < bound"
+    apart = "apart: simulated less closed form, in standard errors (z) where exact, else beside (the stated error)"
+    return f"{marks}{table}. {form}. {apart}. burst: adjacent pages surely survived."
 
 
 def _best_facts(group: Group) -> Iterator[str]:
@@ -152,7 +204,7 @@ def _best_facts(group: Group) -> Iterator[str]:
     lost, high = group.best["unrecoverable_per_run"], group.best["unrecoverable_per_run_hi"]
     yield f"Back to the start of the job: {lost:.3g} per run (95 %: at most {high:.2g})."
     for note in static.get("notes") or ():
-        yield f"Note: {note}"
+        yield f"{note}."
 
 
 def _infeasible(rows: Sequence[Row]) -> Iterator[str]:

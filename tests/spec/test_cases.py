@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gemsim.errors import StudyError
-from gemsim.spec.loading import applies, load_study, parse_study, resolve_point
+from gemsim.spec.loading import LoadedStudy, applies, load_study, parse_study, resolve_point
 from gemsim.spec.printing import canonical_yaml, explain, study_hash
-from gemsim.study.design import expand
 
 HERE = Path(__file__).parent
 VALID = sorted((HERE / "valid").glob("*.yaml"))
@@ -21,6 +22,17 @@ def expectations(path: Path) -> list[tuple[int, list[str]]]:
     """(line, fragments) of each problem that the head of a case promises, one a line: `# LINE: fragment|fragment`."""
     head = [line[2:] for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
     return [(int(line.split(":", 1)[0]), line.split(": ", 1)[1].split("|")) for line in head]
+
+
+def points(loaded: LoadedStudy) -> Iterator[dict[str, Any]]:
+    """The assignments of all design points."""
+    sweep = loaded.spec.sweep
+    rows = [dict(zip(sweep.zip, row, strict=True)) for row in zip(*sweep.zip.values(), strict=True)] or [{}]
+    for sections in loaded.variants.values():
+        grid = {path: values for path, values in sweep.grid.items() if applies(loaded, sections, path)}
+        for cell in itertools.product(*grid.values()):
+            for row in rows:
+                yield {**sections, **dict(zip(grid, cell, strict=True)), **row}
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
@@ -44,11 +56,8 @@ def test_valid_study_loads_resolves_and_survives_its_canonical_form(path: Path, 
     again = parse_study(canonical_yaml(loaded.spec).encode(), "canonical.yaml")
     assert study_hash(again.spec) == study_hash(loaded.spec)
     assert canonical_yaml(again.spec) == canonical_yaml(loaded.spec)
-    spec = loaded.spec
-    for design in expand(
-        grid=spec.sweep.grid, zipped=spec.sweep.zip, variants=loaded.variants, applies=partial(applies, loaded)
-    ):
-        resolve_point(loaded, design.assignments)
+    for point in points(loaded):
+        resolve_point(loaded, point)
     rows = explain(loaded)
     assert len({row.path for row in rows}) == len(rows)
     assert all(row.value and row.origin for row in rows)

@@ -109,13 +109,27 @@ def test_a_failing_point_is_said_at_once_kept_with_its_traceback_and_stops_nothi
     result = sweep(fakes.plan(grid), fakes.MODEL, tmp_path, jobs=1, report=listener)
     (id_,) = result.failed
     assert listener.said[0].startswith(
-        "failed: protection.fate=raises, replication 1: ValueError: replication 1 is odd"
+        "failed: protection.fate=raises, in replication 1: ValueError: replication 1 is odd"
     )
     assert "Traceback" in (tmp_path / "errors" / f"{id_[:16]}.txt").read_text()
     failed, fine = table(tmp_path)
     assert failed["reason"] == "failed in 3 replications; in replication 1: ValueError: replication 1 is odd"
     assert (failed["feasible"], failed["ettr"], failed["replications"]) == ("true", "", "0")
     assert (fine["replications"], fine["best"]) == ("6", "true")
+
+
+def test_a_fault_before_the_simulation_stops_one_point_only(tmp_path: Path) -> None:
+    def describe(scenario: fakes.Scenario) -> dict[str, Any]:
+        if scenario.k == 8:
+            raise KeyError("a fault of ours")
+        return fakes.describe(scenario)
+
+    model = dataclasses.replace(fakes.MODEL, describe=describe)
+    result = run(tmp_path, {"protection.stripe.k": [8, 16]}, model=model)
+    assert result.failed == {"fault-0": "failed; before it ran: KeyError: 'a fault of ours'"}
+    assert "Traceback" in (tmp_path / "errors/fault-0.txt").read_text()
+    assert [row["replications"] for row in table(tmp_path)] == ["0", "6"]
+    assert len(run(tmp_path, {"protection.stripe.k": [8]}, model=model).failed) == 1
 
 
 def test_a_failing_point_that_is_mended_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,174 @@
+"""The command line: exit codes, one clear line for every error, and a real study from end to end."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from gemsim.cli import main as entry
+from gemsim.cli.main import NOT_BUILT, main
+from gemsim.results.rows import RowStore
+from gemsim.study import plan as planning
+
+ROOT = Path(__file__).parents[2]
+STUDY = """\
+title: Which width for a small job?
+cluster: {gpus: 64, gpu: h100-80gb, spare_nodes: 1, storage: {write: 20 GB/s, read: 20 GB/s}}
+workload:
+  parameters: 7e9
+  parallel: {tensor: 8, data: 8, shard: optimizer}
+  step: 2 s
+restart: in_place
+failures: {mix: llama3-2024, scale: 50}
+protection:
+  - retry: {}
+  - stripe: {layout: gpu, k: 8, m: 1}
+  - checkpoint: {target: remote, mode: async, blocked: 1 s, interval: 10 min}
+sweep:
+  grid:
+    protection.stripe.k: [8, 16, 100000]
+    restart: [all_processes, in_place]
+run: {horizon: 5 d, replications: 12, seed: 3}
+quick:
+  run: {replications: 2}
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(STUDY)
+    return path
+
+
+def table(folder: Path) -> list[dict[str, str]]:
+    with (folder / "summary.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_help_is_quick_because_it_imports_nothing_heavy() -> None:
+    loaded = "import sys; from gemsim.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "sweep" in done.stdout
+    assert not {"numpy", "pandas", "scipy", "pyarrow", "pydantic", "rich", "simpy"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("name", NOT_BUILT)
+def test_a_command_that_is_not_built_says_so(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "anything", "--at-all"]) == 2
+    assert capsys.readouterr().err == f"gemsim {name} is not built yet in this version\n"
+
+
+def test_a_missing_study_and_a_wrong_option_are_answered_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "nowhere.yaml"]) == 2
+    assert capsys.readouterr().err.startswith("nowhere.yaml: cannot be read (No such file or directory)")
+    assert main(["sweep"]) == 2
+    assert main(["sweep", "a.yaml", "--jobs", "0"]) == 2
+    assert main(["swep"]) == 2
+    said = capsys.readouterr().err
+    assert "no such command (swep); the commands are check, sweep; did you mean 'sweep'?" in said
+    assert "Traceback" not in said
+
+
+def test_a_fault_of_ours_is_one_line_and_a_traceback_on_request(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(name: str) -> Any:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr("gemsim.cli.main.importlib.import_module", broken)
+    assert main(["sweep", "a.yaml"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("gemsim: internal error at ")
+    assert "ValueError: no such thing; run again with --debug" in line
+    assert main(["sweep", "a.yaml", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def stopped() -> None:
+        raise KeyboardInterrupt("the same command goes on")
+
+    monkeypatch.setattr(entry.LazyGroup, "get_command", lambda self, ctx, name: stopped)
+    assert main(["sweep"]) == 130
+    assert "gemsim: the same command goes on" in capsys.readouterr().err
+
+
+def test_a_real_study_from_end_to_end(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["sweep", str(study), "--out", str(out), "--jobs", "1"]) == 0
+    shown = capsys.readouterr()
+    assert "modelled, not measured" in shown.out
+    assert "Ceiling: " in shown.out
+    assert "small: 48 replications" in shown.err
+    rows = table(out)
+    assert [row["feasible"] for row in rows] == ["true", "true", "true", "true", "false", "false"]
+    assert all(float(row["ettr_lo"]) < float(row["ettr"]) < float(row["ettr_hi"]) for row in rows[:4])
+    assert [row["best"] for row in rows].count("true") == 2  # one for each restart mode
+    again = (out / "summary.csv").read_bytes()
+    assert main(["sweep", str(study), "--out", str(out), "--jobs", "2"]) == 0
+    assert (out / "summary.csv").read_bytes() == again
+    assert main(["check", str(out / "study.yaml")]) == 0  # the resolved study is a study
+
+
+def test_two_workers_and_one_agree_on_a_real_study(study: Path, tmp_path: Path) -> None:
+    for jobs in ("1", "2"):
+        assert main(["sweep", str(study), "--out", str(tmp_path / jobs), "--jobs", jobs]) == 0
+    assert (tmp_path / "1/summary.csv").read_bytes() == (tmp_path / "2/summary.csv").read_bytes()
+
+
+def test_options_stand_in_for_the_study(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    common = ["sweep", str(study), "--quick", "--jobs", "1"]
+    assert main(common) == 0
+    quick = table(tmp_path / "out/small-quick")
+    assert quick[0]["replications"] == "2"
+    assert main([*common, "--seed", "4", "--replications", "3", "--out", "other"]) == 0
+    other = table(tmp_path / "other")
+    assert other[0]["replications"] == "3"
+    assert other[0]["ettr"] != quick[0]["ettr"]
+    assert "seed: 4" in (tmp_path / "other/study.yaml").read_text()
+
+
+def test_failed_points_make_the_exit_code_3(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(scenario: Any, *, seed: int, replication: int) -> dict[str, Any]:
+        raise ZeroDivisionError("in the middle")
+
+    monkeypatch.setattr(planning, "MODEL", dataclasses.replace(planning.MODEL, simulate=fails))
+    assert main(["sweep", str(study), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 3
+    shown = capsys.readouterr()
+    assert shown.err.count("failed: ") == 4
+    assert "4 designs failed" in shown.out
+
+
+def test_a_stopped_sweep_says_how_to_go_on_and_goes_on(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["sweep", str(study), "--out", str(out), "--jobs", "2", "--replications", "2000"]
+    command = [sys.executable, "-m", "gemsim.cli.main", *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
+    deadline = time.monotonic() + 60.0
+    while not list(out.glob("rows/part-*")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("gemsim: stopped; ")
+    assert last.endswith("the same command again goes on from there")
+    assert "Traceback" not in said
+    assert RowStore(out / "rows").read().num_rows > 0
