@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gemsim.protection.interval import optimal_interval as optimal_interval
+
 Classes = Sequence[tuple[float, float]]
 """Failure classes as (rate per second, seconds the job then stands still)."""
 
@@ -31,32 +33,6 @@ def roll_back_segment(tau: float, delta: float, *, rate: float, restart: float =
 def roll_back_ettr(tau: float, delta: float, *, rate: float, restart: float = 0.0, down: float = 0.0) -> float:
     """Useful share of wall time when every failure rolls back: tau / `roll_back_segment`. Kind: exact."""
     return tau / roll_back_segment(tau, delta, rate=rate, restart=restart, down=down)
-
-
-def optimal_interval(delta: float, rate: float) -> float:
-    """Running time between saves (seconds, save not included) with the largest useful share of wall time.
-
-    tau = (1 + W0(-e^(-1 - delta rate))) / rate, W0 the principal Lambert function; independent of restart, down time
-    and write lag. With in-place repairs `rate` = roll-backs per running second (`interruptions(...).roll_back`).
-    Solved as -x - log(1 - x) = delta rate by Newton from above, so tiny delta x rate keeps full precision (the Lambert
-    form loses half the digits near its branch point). `delta` = 0 gives 0; `rate` = 0 with a save that costs gives inf.
-    Source: the optimum of Daly's (2006) complete model; Lambert form in Herault and Robert (2015). Kind: exact.
-    """
-    _check(delta=delta, rate=rate)
-    cost = delta * rate
-    if delta == 0.0:
-        return 0.0
-    if cost == 0.0:
-        return math.inf
-    if cost > 30.0:
-        return -math.expm1(-1.0 - cost) / rate
-    share = min(math.sqrt(2.0 * cost), -math.expm1(-1.0 - cost))
-    for _ in range(60):
-        step = (_excess(share) - cost) * (1.0 - share) / share
-        share -= step
-        if abs(step) <= 1e-16 * share:
-            break
-    return share / rate
 
 
 def stall_success(stall: float, *, in_place: float, roll_back: float) -> float:
@@ -255,17 +231,6 @@ def _stall_failure(classes: Classes, roll_back: float) -> float:
     hit = math.fsum(rate / in_place * -math.expm1(-total * stall) for rate, stall in classes)
     phi = math.fsum(rate / in_place * math.exp(-total * stall) for rate, stall in classes)
     return hit * roll_back / (phi * total + hit * roll_back)
-
-
-def _excess(share: float) -> float:
-    """-x - log(1 - x) without cancellation at small x."""
-    if share > 0.1:
-        return -share - math.log1p(-share)
-    total, power = 0.0, share
-    for order in range(2, 20):
-        power *= share
-        total += power / order
-    return total
 
 
 def _exp(exponent: float) -> float:

@@ -1,14 +1,14 @@
 """The twin: the effective training time of a scenario in closed form, with its kind and its stated error.
 
-It shares tiers, laws and costs with the engine but not the evolution in time: outcomes by phase give rates of repairs in place,
-of restarts that keep the state and of roll-backs; renewal theory does the rest.
+It shares tiers, laws and costs with the engine but not the evolution in time: outcomes by phase give rates of
+repairs in place, of restarts that keep the state and of roll-backs; renewal theory does the rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import exp
 
+from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.renewal import general_ettr, interruptions
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
@@ -46,8 +46,8 @@ class Groups:
 def predict(scenario: Scenario) -> dict[str, object]:
     """`ettr_analytic`, `analytic_kind` (exact or first_order) and `analytic_error` (absolute). Raises NotCovered.
 
-    exact: exponential classes on the wall clock, fixed detection, one checkpoint tier rolled back to. Everything else within
-    reach is first order, with the size of the first neglected terms as its error.
+    exact: exponential classes on the wall clock, fixed detection, one checkpoint tier rolled back to. Everything
+    else within reach is first order, with the size of the first neglected terms as its error.
     """
     _refuse(scenario)
     found = branches(_job(scenario))
@@ -106,14 +106,10 @@ def _refuse(scenario: Scenario) -> None:
 
 def _no_spare(scenario: Scenario) -> float:
     """P(no idle spare), M/G/inf: broken nodes are Poisson with mean rate x repair time (Palm's theorem)."""
-    load = sum(k.rate * k.detect.mean * 0.0 + k.rate * k.repair.mean for k in scenario.classes if k.action == "replace")
+    load = sum(k.rate * k.repair.mean for k in scenario.classes if k.action == "replace")
     if load == 0.0:
         return 0.0
-    term, below = exp(-load), 0.0
-    for out in range(scenario.spare_nodes):
-        below += term
-        term *= load / (out + 1)
-    return max(0.0, 1.0 - below)
+    return down_at_once(load, 1.0, more_than=scenario.spare_nodes - 1) if scenario.spare_nodes else 1.0
 
 
 def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | None:

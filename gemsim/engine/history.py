@@ -1,7 +1,7 @@
 """Which versions of the state exist, where and since when - by arithmetic on the lives of the job.
 
-A life runs from one restart to the next; in-place repairs only pause it. Saves happen at known steps of a life, so their
-versions, capture times and completion times are computed when a failure asks for them.
+A life runs from one restart to the next; in-place repairs only pause it. Saves happen at known steps of a life, so
+their versions, capture times and completion times are computed when a failure asks for them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from gemsim.protection.timeline import Timeline, end_of_save, saves_done
 
 
 class Life:
-    """One stretch of running from version `base`; `pieces` map running seconds to wall seconds across in-place pauses."""
+    """One stretch of running from version `base`; `pieces` map running seconds to wall seconds across in-place
+    pauses."""
 
     def __init__(self, base: int, timeline: Timeline, wall: float) -> None:
         self.base = base

@@ -1,7 +1,7 @@
 """The job: runs from failure to failure, and recovers. The only SimPy process of a replication.
 
-While it runs, nothing is an event but the next failure; its phase, the versions it holds and the seconds it has worked follow
-by arithmetic from the running time of its present life.
+While it runs, nothing is an event but the next failure; its phase, the versions it holds and the seconds it has
+worked follow by arithmetic from the running time of its present life.
 """
 
 from __future__ import annotations

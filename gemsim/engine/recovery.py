@@ -1,11 +1,10 @@
 """One recovery: what is lost so far, the plan that brings it back, and the seconds it takes.
 
-A failure during a recovery adds to the damage; the recovery then starts again from its first step, by the longer of the two
-plans, so that a second failure never shortens what is left.
+A failure during a recovery adds to the damage; the recovery then starts again from its first step, by the longer of
+the two plans, so that a second failure never shortens what is left.
 """
 
 from __future__ import annotations
-
 
 from gemsim.engine.faults import Strike
 from gemsim.engine.history import History
@@ -144,7 +143,8 @@ class Recovery:
             self.ready = max(self.ready, self.pool.take(strike.nodes, strike.wall))
 
     def _steps(self, strike: Strike, failed: float, remaps: bool) -> Down:
-        """Ledger seconds of the newest failure's recovery in order: detect, wait, restart, attempts that failed, restore.
+        """Ledger seconds of the newest failure's recovery in order: detect, wait, restart, attempts that failed,
+        restore.
 
         Waiting: for a spare and its activation, beside a reset or reboot; a roll-back also serves pending row remaps. A
         spare still in repair holds up any recovery.
@@ -180,5 +180,3 @@ def book_down(ledger: Ledger, down: Down, spent: float) -> Down:
         spent -= used
         left.append((column, seconds - used))
     return left
-
-

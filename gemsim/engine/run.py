@@ -20,8 +20,8 @@ CLOSURE = 1e-9
 def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | None = None) -> dict[str, Any]:
     """Run one replication and return its row (columns: results/rows.py).
 
-    The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError when the
-    ledger does not close to the wall time.
+    The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError
+    when the ledger does not close to the wall time.
     """
     if trace is None:
         trace = _trace(scenario.classes, scenario.horizon, seed, replication, scenario.stationary)
@@ -35,9 +35,7 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
 
 
 @lru_cache(maxsize=4)
-def _trace(
-    classes: tuple[FailureClass, ...], horizon: float, seed: int, replication: int, stationary: bool
-) -> Trace:
+def _trace(classes: tuple[FailureClass, ...], horizon: float, seed: int, replication: int, stationary: bool) -> Trace:
     """The trace of one replication, shared by all designs that meet it in this process."""
     return draw_trace(classes, horizon=horizon, seed=seed, replication=replication, stationary=stationary)
 

@@ -1,7 +1,7 @@
 """A failure class as the engine and the twin see it: plain SI floats, everything resolved.
 
-Where a class comes from (a named mix, a study, a fitted log) is the business of `spec` and `scenario`; here is only what
-it does: how often it fires, on whose clock, and what goes with it.
+Where a class comes from (a named mix, a study, a fitted log) is the business of `spec` and `scenario`; here is only
+what it does: how often it fires, on whose clock, and what goes with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Named random streams: which uniform belongs to which use.
 
-A stream is keyed by (study seed, replication, names...) and by nothing of the design point, so that two designs meet the
-same failures whatever order they ask in (common random numbers).
+A stream is keyed by (study seed, replication, names...) and by nothing of the design point, so that two designs meet
+the same failures whatever order they ask in (common random numbers).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The failures of one replication, marks included: exogenous to every design.
 
-A failure is (class, number); its marks (which device, contained?, region, page, repair time, ...) are uniforms of streams
-of their own, indexed by that number and drawn only when asked for. Only devices that fail within the horizon are drawn, so
-the cost grows with failures and not with GPUs.
+A failure is (class, number); its marks (which device, contained?, region, page, repair time, ...) are uniforms of
+streams
+of their own, indexed by that number and drawn only when asked for. Only devices that fail within the horizon are
+drawn, so the cost grows with failures and not with GPUs.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ def _poisson(kind: FailureClass, units: int, horizon: float, key: Key) -> tuple[
 def _renewals(
     kind: FailureClass, units: int, horizon: float, key: Key, stationary: bool
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """One ageing clock per device. First failures within the horizon by a binomial count and inverse transform, then each
-    device's next lives until none is left within it."""
+    """One ageing clock per device. First failures within the horizon by a binomial count and inverse transform, then
+    each device's next lives until none is left within it."""
     seed, replication, names = key
     law = kind.lifetime
     share = float(law.equilibrium_cdf(horizon) if stationary else law.cdf(horizon))

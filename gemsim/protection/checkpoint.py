@@ -33,8 +33,10 @@ class Checkpoint:
 
     def survives(self, nature: Nature, platform: Platform) -> bool:
         """A remote store survives everything, disks and CPU memory whatever leaves a copy of each shard."""
-        return self.target == "remote" or nature.kind in ("pages", "process", "gpu", "nothing", "corrupt") or (
-            self.target == "cpu_memory" and self.copies > 1
+        return (
+            self.target == "remote"
+            or nature.kind in ("pages", "process", "gpu", "nothing", "corrupt")
+            or (self.target == "cpu_memory" and self.copies > 1)
         )
 
     def overhead(self) -> Overhead:

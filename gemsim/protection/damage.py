@@ -91,7 +91,15 @@ class Damage:
 
 
 def consequence(
-    *, mode: str, nature: Nature, action: str, gpu: int, grid: Grid, hit: PageHit | None, survives: bool, replace_unit: str
+    *,
+    mode: str,
+    nature: Nature,
+    action: str,
+    gpu: int,
+    grid: Grid,
+    hit: PageHit | None,
+    survives: bool,
+    replace_unit: str,
 ) -> Damage:
     """Damage of one failure under a restart mode.
 
@@ -123,7 +131,9 @@ def _gone(
 ) -> tuple[frozenset[tuple[str, int]], frozenset[int]]:
     """Domains whose GPU memory and hosts whose CPU memory go with this failure and its hardware action."""
     own = nature.kind if nature.kind in UNITS and action != "none" else ""
-    unit = {"reset": "gpu", "reboot": "node", "replace": "node" if replace_unit == "tray" else replace_unit}.get(action, "")
+    unit = {"reset": "gpu", "reboot": "node", "replace": "node" if replace_unit == "tray" else replace_unit}.get(
+        action, ""
+    )
     if own == "gpu" and action in ("restart_app", "drain_and_reset"):
         unit = "gpu"
     widest = max((u for u in (own, unit) if u), key=UNITS.index, default="")

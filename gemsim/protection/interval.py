@@ -9,8 +9,10 @@ def optimal_interval(delta: float, rate: float) -> float:
     """Running time between saves (seconds, save not included) with the largest useful share of wall time.
 
     tau = (1 + W0(-e^(-1 - delta rate))) / rate, W0 the principal Lambert function; independent of restart, down time
-    and write lag. `rate`: roll-backs to these saves per second. Solved as -x - log(1 - x) = delta rate by Newton from above, so
-    tiny delta x rate keeps full precision (the Lambert form loses half the digits near its branch point). `delta` = 0 gives
+    and write lag. `rate`: roll-backs to these saves per second. Solved as -x - log(1 - x) = delta rate by Newton
+    from above, so
+    tiny delta x rate keeps full precision (the Lambert form loses half the digits near its branch point). `delta` =
+    0 gives
     0; `rate` = 0 with a save that costs gives inf. Source: the optimum of Daly's (2006) complete model; Lambert form in
     Herault and Robert (2015). Kind: exact.
     """

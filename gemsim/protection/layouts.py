@@ -56,7 +56,8 @@ class PageStripes:
     def survivable_burst(self) -> int:
         """Longest run of adjacent pages that is decodable wherever it starts.
 
-        Interleaved: ceil(r / S) <= m, that is r <= the parity pages. Contiguous: m, while a stripe has more than m pages.
+        Interleaved: ceil(r / S) <= m, that is r <= the parity pages. Contiguous: m, while a stripe has more than m
+        pages.
         """
         if self.m == 0:
             return 0
@@ -76,15 +77,16 @@ def pages_hit(hit: PageHit, stripes: PageStripes) -> list[int]:
     if hit.to_pages == "adjacent_pages":
         return list(range(first, min(first + hit.rows, stripes.total)))
     rng = generator(int(hit.place * 2**53), 0, "scattered")
-    return rng.choice(stripes.total, size=min(hit.rows, stripes.total), replace=False).tolist()
+    drawn = rng.choice(stripes.total, size=min(hit.rows, stripes.total), replace=False)
+    return [int(page) for page in drawn]
 
 
 @dataclass(frozen=True, slots=True)
 class MemberStripes:
     """Stripes over GPUs: the members of one stripe sit in distinct domains of kind `unit` (gpu, node, rack).
 
-    The D domains are cut into ceil(D / n) groups of equal size as far as possible, n = k + m; GPU j of each domain of a group
-    forms stripe j. A group smaller than n is a shortened stripe.
+    The D domains are cut into ceil(D / n) groups of equal size as far as possible, n = k + m; GPU j of each domain
+    of a group forms stripe j. A group smaller than n is a shortened stripe.
     """
 
     grid: Grid
@@ -121,8 +123,8 @@ class MemberStripes:
 def hosts_of_copies(host: int, copies: int, hosts: int, stride: int) -> tuple[int, ...]:
     """Hosts that hold the copies of this host's shard: its group of `copies` hosts, `stride` apart.
 
-    Group placement as in GEMINI (SOSP 2023, algorithm 1): hosts are taken `copies` at a time; the left-over ones join the
-    last group as a ring. `stride` > 1 keeps the copies of a shard in different racks.
+    Group placement as in GEMINI (SOSP 2023, algorithm 1): hosts are taken `copies` at a time; the left-over ones
+    join the last group as a ring. `stride` > 1 keeps the copies of a shard in different racks.
     """
     block = stride * copies
     base = host // block * block

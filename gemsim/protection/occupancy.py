@@ -60,7 +60,8 @@ def _run_ends(stripes: PageStripes) -> Ints:
 
 
 def _scattered(stripes: PageStripes, pages: int) -> float:
-    """Distinct random pages: coefficient of x^r in the product over stripes of sum_{j<=m} C(size, j) x^j, over C(total, r)."""
+    """Distinct random pages: coefficient of x^r in the product over stripes of sum_{j<=m} C(size, j) x^j, over
+    C(total, r)."""
     counts = _sizes(stripes)
     poly = np.zeros(pages + 1)
     poly[0] = 1.0

@@ -1,13 +1,14 @@
 """Which tier recovers how often: the probability that a failure of each kind reaches each tier, and what it costs then.
 
-A failure strikes at a uniformly distributed phase of step, encode and save; the phases fall into a few cells within which the
-outcome is the same. Each cell's outcome is asked of the tiers themselves. First order in (rate x step).
+A failure strikes at a uniformly distributed phase of step, encode and save; the phases fall into a few cells within
+which the outcome is the same. Each cell's outcome is asked of the tiers themselves. First order in (rate x step).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import lcm
 
 from gemsim.failures.classes import FailureClass
@@ -25,8 +26,10 @@ from gemsim.protection.timeline import Timeline
 class Branch:
     """Failures of one kind with one outcome: `rate` per second, recovered by `tier`.
 
-    `ending`: in_place (the same life goes on), keep (restart at the current version) or roll_back (to an older version, of tier
-    `number`; -1 the start). Seconds: `detect` mean, `recovery` after the restart, `redo` mean work of the step done again.
+    `ending`: in_place (the same life goes on), keep (restart at the current version) or roll_back (to an older
+    version, of tier
+    `number`; -1 the start). Seconds: `detect` mean, `recovery` after the restart, `redo` mean work of the step done
+    again.
     """
 
     rate: float
@@ -163,7 +166,7 @@ def _cells(job: Job) -> tuple[Cell, ...]:
     cells = []
     for residue in range(period):
         edges = _edges(stripes, job)
-        for low, high in zip(edges, edges[1:], strict=False):
+        for low, high in pairwise(edges):
             moment = Moment(residue + period, (low + high) / 2, 0, saved=saved)
             cells.append(Cell((high - low) / pace / period, moment, True))
     for stall in timeline.stalls:
@@ -208,7 +211,7 @@ def _outcomes(
     for weight, tiers, shown in _fates(job, damage):
         for cell in cells:
             for chance, bad in _bad_copies(tiers):
-                decision = decide(tiers, shown, cell.moment, job.platform, lambda tier, bad=bad: tier.number in bad)
+                decision = decide(tiers, shown, cell.moment, job.platform, _named(bad))
                 plan = decision.plan
                 ending = "roll_back" if plan.version is not None else "in_place" if damage.alive else "keep"
                 number = next((t.number for t in tiers if t.name == plan.tier), -1)
@@ -218,7 +221,9 @@ def _outcomes(
                 old = found.get(key, (0.0, 0.0))
                 found[key] = (old[0] + share, old[1] + share * redo)
     return [
-        Branch(rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share if share else 0.0)
+        Branch(
+            rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share if share else 0.0
+        )
         for (tier, number, ending, recovery), (share, redo) in found.items()
         if share > 0.0
     ]
@@ -235,6 +240,10 @@ def _fates(job: Job, damage: Damage) -> list[tuple[float, tuple[Tier, ...], Dama
     shown = replace(damage, pages=(replace(hit, rows=1, to_pages="same_page"),))
     without = tuple(t for t in job.tiers if t is not stripe)
     return [(good, job.tiers, shown), (1.0 - good, without, shown)]
+
+
+def _named(bad: frozenset[int]) -> Callable[[Tier], bool]:
+    return lambda tier: tier.number in bad
 
 
 def _bad_copies(tiers: Sequence[Tier]) -> list[tuple[float, frozenset[int]]]:

@@ -12,7 +12,7 @@ from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform, state_is_intact
 
 GRANULES = ("kernel", "layer", "microbatch", "step")
-# The finest granule that brings a region's content back; weights and moments are decoded first and only need the kernel.
+# The finest granule that brings a region's content back; weights and moments are decoded first and need the kernel.
 LEAST = {
     "weights": "kernel",
     "moments": "kernel",
@@ -42,7 +42,8 @@ class Retry:
         return Overhead()
 
     def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
-        """Redo the granule; None when the process died, critical state is lost, or the granule is torn by the update."""
+        """Redo the granule; None when the process died, critical state is lost, or the granule is torn by the
+        update."""
         if not damage.alive or not damage.pages or not state_is_intact(damage, platform):
             return None
         redo = self.redo(damage, moment, platform)

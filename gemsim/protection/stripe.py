@@ -16,7 +16,8 @@ from gemsim.protection.tier import Moment, Overhead, Plan, Platform
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """When parity is made: every `every` steps, by an encode of `encode` s, from the state itself or from a snapshot."""
+    """When parity is made: every `every` steps, by an encode of `encode` s, from the state itself or from a
+    snapshot."""
 
     every: int
     copy: str  # in_place | snapshot
@@ -83,7 +84,8 @@ class PageStripe:
         return Overhead(c.every, c.stall, c.slower, memory, c.lag, keeps_versions=snapshot)
 
     def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
-        """Decode in place; None on a lost GPU, in the vulnerable window, with stale parity or > m chunks in a stripe."""
+        """Decode in place; None on a lost GPU, in the vulnerable window, with stale parity or > m chunks in a
+        stripe."""
         if damage.memory_lost or damage.corrupt_since is not None:
             return None
         regions = {r.name: r for r in platform.memory.regions}
@@ -126,10 +128,7 @@ class MemberStripe:
     def survives(self, nature: Nature, platform: Platform) -> bool:
         """Any loss of GPU memory that could leave every stripe at most m members short."""
         if nature.kind in ("pages", "process"):
-            critical = nature.kind == "process" or any(
-                r.name == nature.region and r.coded for r in platform.memory.regions
-            )
-            return critical
+            return nature.kind == "process" or any(r.name == nature.region and r.coded for r in platform.memory.regions)
         return nature.kind in ("gpu", "node", "rack", "switch")
 
     def overhead(self) -> Overhead:

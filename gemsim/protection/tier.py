@@ -1,7 +1,7 @@
 """The one abstraction behind every protection: can this tier recover this damage now, to which version, in how long?
 
-Tiers are pure. They look at what was lost (`Damage`) and at where the job stood (`Moment`) and return a `Plan`; the engine
-spends the plan's seconds, the twin sums its own.
+Tiers are pure. They look at what was lost (`Damage`) and at where the job stood (`Moment`) and return a `Plan`; the
+engine spends the plan's seconds, the twin sums its own.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ class Platform:
 class Moment:
     """Where the job stood when the failure struck.
 
-    `version`: whole steps of state that the job holds. `within`: running seconds of the step in progress. `stall_tier` /
-    `stall_elapsed`: the stall it stood in, if any. `lives_since`: `version` when GPU memory was last filled (tiers encode
+    `version`: whole steps of state that the job holds. `within`: running seconds of the step in progress.
+    `stall_tier` /
+    `stall_elapsed`: the stall it stood in, if any. `lives_since`: `version` when GPU memory was last filled (tiers
+    encode
     then). `saved`: newest finished version by tier number. `missing`: hosts lost since that version was written.
     """
 
@@ -82,8 +84,15 @@ class Overhead:
 class Tier(Protocol):
     """A tier of protection; `number` is its place in the study's list."""
 
-    number: int
-    name: str
+    @property
+    def number(self) -> int:
+        """Place in the list."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What sweeps and results call it."""
+        ...
 
     def survives(self, nature: Nature, platform: Platform) -> bool:
         """The `survives` column: could this kind of tier ever recover such a loss?"""
@@ -108,7 +117,8 @@ def state_is_intact(damage: Damage, platform: Platform) -> bool:
 
 
 def held(damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
-    """The state itself, when nothing protected was lost outside the update: credited to the restart mode, to no tier."""
+    """The state itself, when nothing protected was lost outside the update: credited to the restart mode, to no
+    tier."""
     if not state_is_intact(damage, platform):
         return None
     if moment.in_update(platform.steps, 0.0 if damage.alive else platform.steps.skew):

@@ -1,7 +1,7 @@
 """Where a running job stands after y seconds of running: step, phase, stalls - by arithmetic, never by events.
 
-Steps of equal length run back to back; at some step boundaries the job stalls (an encode, a snapshot, the blocked part of
-a checkpoint). Everything a failure needs to know follows from y.
+Steps of equal length run back to back; at some step boundaries the job stalls (an encode, a snapshot, the blocked
+part of a checkpoint). Everything a failure needs to know follows from y.
 """
 
 from __future__ import annotations

@@ -19,14 +19,15 @@ from gemsim.scenario.model import Note, Restart, Scenario
 from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers import Workshop, make_tiers
 from gemsim.spec.study import StudySpec
-from gemsim.units import format as text
+from gemsim.units import brief as text
 
 COMMUNICATOR = (17.0, 16384, 1.376)  # s, GPUs, exponent: through 17 s at 16 k and 200 s at 98 k GPUs (arXiv 2602.00277)
 NEVER = 10**9  # steps between saves when nothing ever reaches the tier
 
 
 def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
-    """The scenario of one design point. Raises Infeasible when the point cannot exist, ProfileError without a profile."""
+    """The scenario of one design point. Raises Infeasible when the point cannot exist, ProfileError without a
+    profile."""
     profile = load_profile(spec.profile) if profile is None else profile
     cluster = spec.cluster
     held = memory(spec)
@@ -36,7 +37,8 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         cluster.gpus_per_node * cluster.nodes_per_rack,
         cluster.gpus_per_node * cluster.nodes_per_rack * cluster.racks_per_switch,
     )
-    tiers = make_tiers(Workshop(spec, held, grid, profile))
+    shop = Workshop(spec, held, grid, profile)
+    tiers = make_tiers(shop)
     _fit_memory(tiers, held.bytes_of("free"))
     slower = sum(tier.overhead().slower for tier in tiers)
     platform = Platform(grid, held, steps(spec, held, slower))
@@ -61,7 +63,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         modelled=profile.kind == "modelled",
         interval_seconds=interval,
         reach_rate=reach,
-        notes=tuple(notes),
+        notes=(*shop.notes, *notes),
     )
 
 
@@ -69,12 +71,15 @@ def restart(spec: StudySpec) -> Restart:
     """Restart times; the communicator's grows with the job where the study does not give it."""
     seconds, gpus, exponent = COMMUNICATOR
     given = spec.restart
-    communicator = seconds * (spec.cluster.gpus / gpus) ** exponent if given.communicator is None else given.communicator
+    communicator = (
+        seconds * (spec.cluster.gpus / gpus) ** exponent if given.communicator is None else given.communicator
+    )
     return Restart(given.mode, given.process, communicator, given.warmup, given.pause, given.reset, given.reboot)
 
 
 def _horizon(spec: StudySpec) -> float:
-    """Wall seconds at which the run stops at the latest; a work target may take ten times its useful time by default."""
+    """Wall seconds at which the run stops at the latest; a work target may take ten times its useful time by
+    default."""
     if spec.run.horizon is not None:
         return spec.run.horizon
     return spec.run.max_wall or 10.0 * (spec.run.steps or 0) * spec.workload.step
@@ -129,9 +134,13 @@ def _optimal(spec: StudySpec, job: Job, tier: Checkpoint, rate: float, notes: li
         return replace(tier, every=NEVER)
     write = tier.lag if tier.lag else tier.blocked
     if best < write:
-        notes.append(Note("interval", f"{tier.name}: the optimum {text(best, 'time')} is shorter than the write; set to it"))
+        notes.append(
+            Note("interval", f"{tier.name}: the optimum {text(best, 'time')} is shorter than the write; set to it")
+        )
         every = max(1, -int(-write // pace))
     else:
         every = max(1, round(best / pace))
-    notes.append(Note("interval", f"{tier.name}: optimal interval {every} steps ({text(every * step, 'time')} of work)"))
+    notes.append(
+        Note("interval", f"{tier.name}: optimal interval {every} steps ({text(every * step, 'time')} of work)")
+    )
     return replace(tier, every=every)

@@ -7,7 +7,7 @@ from typing import Any
 from gemsim.protection.stripe import PageStripe
 from gemsim.protection.tier import Tier
 from gemsim.scenario.model import Scenario
-from gemsim.units import format as text
+from gemsim.units import brief as text
 
 
 def describe(scenario: Scenario) -> dict[str, Any]:
@@ -48,10 +48,14 @@ def derived(scenario: Scenario) -> list[tuple[str, str, str]]:
     elsewhere = sum(r.bytes for r in memory.regions if r.coded and r.copies > 1)
     share = elsewhere / memory.coded if memory.coded else 0.0
     lines.append(("memory.coded", f"{text(memory.coded, 'bytes')}; {share:.1%} has live copies elsewhere", "derived"))
-    for name in ("update", "skew", "microbatch", "layer", "kernel"):
-        lines.append((f"step.{name}", text(getattr(steps, name), "time"), "derived unless given"))
+    lines += [
+        (f"step.{name}", text(getattr(steps, name), "time"), "derived unless given")
+        for name in ("update", "skew", "microbatch", "layer", "kernel")
+    ]
     lines.append(("restart.communicator", text(scenario.restart.communicator, "time"), "FT-HSDP, arXiv 2602.00277"))
     for kind in scenario.classes:
-        shown = f"{kind.rate * scenario.horizon:.4g} in the run ({kind.rate * 86400:.4g} per day, {kind.exposure} clock)"
+        shown = (
+            f"{kind.rate * scenario.horizon:.4g} in the run ({kind.rate * 86400:.4g} per day, {kind.exposure} clock)"
+        )
         lines.append((f"failures.{kind.name}", shown, "rate x job x horizon"))
     return lines

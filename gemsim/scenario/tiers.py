@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
-
-from gemsim_kernels.codes import CodeLimit, family
 
 from gemsim.costs.kernels import decode_seconds, encode_seconds
 from gemsim.costs.links import exposed_seconds, parity_exchange_seconds, store_seconds
@@ -19,10 +17,13 @@ from gemsim.protection.retry import Retry
 from gemsim.protection.state import Memory
 from gemsim.protection.stripe import Cadence, MemberStripe, PageStripe
 from gemsim.protection.tier import Tier
+from gemsim.scenario.model import Note
 from gemsim.scenario.state import copy_seconds, layout
 from gemsim.spec import catalog
 from gemsim.spec.protection import CheckpointSpec, PeerCopySpec, RetrySpec, StripeSpec
 from gemsim.spec.study import StudySpec
+from gemsim.units import brief
+from gemsim_kernels.codes import CodeLimit, family
 
 DOMAINS = {"gpus": "gpu", "nodes": "node", "racks": "rack"}
 
@@ -35,6 +36,7 @@ class Workshop:
     memory: Memory
     grid: Grid
     profile: Profile
+    notes: list[Note] = field(default_factory=list)
 
 
 def make_tiers(shop: Workshop) -> tuple[Tier, ...]:
@@ -66,8 +68,18 @@ def _code(one: StripeSpec) -> None:
 
 def _coded(shop: Workshop) -> float:
     if shop.memory.coded <= 0.0:
-        raise Infeasible("nothing to code: no region under `protect` has bytes (protect: critical codes weights and moments)")
+        raise Infeasible(
+            "nothing to code: no region under `protect` has bytes (protect: critical codes weights and moments)"
+        )
     return shop.memory.coded
+
+
+def _encode(shop: Workshop, one: StripeSpec, size: float) -> float:
+    """Seconds of the encode kernels, with a note on what they rest on and their band."""
+    cost = encode_seconds(shop.profile, k=one.k, m=one.m, data_bytes=size)
+    band = f"{brief(cost.seconds, 'time')} ({brief(cost.lo, 'time')} to {brief(cost.hi, 'time')})"
+    shop.notes.append(Note("encode", f"{one.label} {one.k}+{one.m}: {band} per encode; {cost.note}"))
+    return cost.seconds
 
 
 def _page_stripe(shop: Workshop, one: StripeSpec, number: int) -> PageStripe:
@@ -78,7 +90,7 @@ def _page_stripe(shop: Workshop, one: StripeSpec, number: int) -> PageStripe:
         raise Infeasible(f"k = {one.k} is more than the {pages} pages of coded state per GPU (page {page:.0f} bytes)")
     stripes = PageStripes(pages, one.k, one.m, one.mapping)
     coded = tuple(r.name for r in shop.memory.regions if r.coded)
-    encode = encode_seconds(shop.profile, k=one.k, m=one.m, data_bytes=pages * page).seconds
+    encode = _encode(shop, one, pages * page)
     decode = decode_seconds(shop.profile, k=one.k, m=one.m, lost=1, chunk_bytes=page).seconds
     return PageStripe(number, one.label, stripes, _cadence(shop, one, encode, 0.0), coded, decode, page)
 
@@ -90,7 +102,7 @@ def _member_stripe(shop: Workshop, one: StripeSpec, number: int) -> MemberStripe
     if one.k + one.m > stripes.domains:
         raise Infeasible(f"{one.k} + {one.m} members are more than the {stripes.domains} {one.layout} of the job")
     coded, nic = _coded(shop), shop.spec.cluster.nic
-    kernel = encode_seconds(shop.profile, k=one.k, m=one.m, data_bytes=coded).seconds
+    kernel = _encode(shop, one, coded)
     traffic = parity_exchange_seconds(coded, k=one.k, m=one.m, bandwidth=nic)
     return MemberStripe(number, one.label, stripes, _cadence(shop, one, kernel, traffic), coded, one.rebuild, nic)
 
@@ -98,9 +110,10 @@ def _member_stripe(shop: Workshop, one: StripeSpec, number: int) -> MemberStripe
 def _cadence(shop: Workshop, one: StripeSpec, kernel: float, traffic: float) -> Cadence:
     """Where the seconds of an encode go.
 
-    Serial: they stop the job. Overlapped: the kernel slows the next forward by its share of HBM bandwidth, and traffic beyond
-    the network's idle spans adds to the step. A snapshot stops the job for the copy (and a serial kernel); its traffic runs in
-    the idle spans of `cadence` steps, and what these do not hide stops the job too.
+    Serial: they stop the job. Overlapped: the kernel slows the next forward by its share of HBM bandwidth, and
+    traffic beyond
+    the network's idle spans adds to the step. A snapshot stops the job for the copy (and a serial kernel); its
+    traffic runs in the idle spans of `cadence` steps, and what these do not hide stops the job too.
     """
     idle = shop.spec.workload.network_idle
     hbm = catalog.gpu(shop.spec.cluster.gpu).hbm_bandwidth
@@ -124,7 +137,8 @@ def _checkpoint(shop: Workshop, one: CheckpointSpec, number: int) -> Checkpoint:
     lag = 0.0 if one.mode == "sync" else write
     if not isinstance(one.interval, str) and one.interval < write:
         raise Infeasible(
-            f"interval {one.interval:.4g} s is shorter than the write time {write:.4g} s of tier '{one.label}': saves pile up"
+            f"interval {one.interval:.4g} s of tier '{one.label}' is shorter than its write time, {write:.4g} s: "
+            "saves pile up"
         )
     step = shop.spec.workload.step
     every = 0 if isinstance(one.interval, str) else max(1, round(one.interval / step))
@@ -149,8 +163,8 @@ def _checkpoint(shop: Workshop, one: CheckpointSpec, number: int) -> Checkpoint:
 def store_times(shop: Workshop, one: CheckpointSpec) -> tuple[float, float]:
     """(write, read) seconds of one copy of the unique state, where the study does not give them.
 
-    Remote: each node writes its part, max(S / b_node, N S / B_store); one reader per replica that reads. Disk: the node's
-    part over its disk. CPU memory: the GPU's part over PCIe, and the other copies over the NIC beside it.
+    Remote: each node writes its part, max(S / b_node, N S / B_store); one reader per replica that reads. Disk: the
+    node's part over its disk. CPU memory: the GPU's part over PCIe, and the other copies over the NIC beside it.
     """
     cluster, state = shop.spec.cluster, layout(shop.spec).unique_state
     each = state / cluster.nodes
