@@ -6,6 +6,8 @@ the two plans, so that a second failure never shortens what is left.
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from gemsim.engine.faults import Strike
 from gemsim.engine.history import History
 from gemsim.engine.spares import SparePool
@@ -64,7 +66,8 @@ class Stores:
 
     def _missing(self, captured: float) -> frozenset[int]:
         """Hosts that lost their copy of a version captured at that time."""
-        return frozenset().union(*(hosts for when, hosts in self.losses if when > captured))
+        later = takewhile(lambda loss: loss[0] > captured, reversed(self.losses))
+        return frozenset().union(*(hosts for _, hosts in later))
 
 
 class Recovery:
