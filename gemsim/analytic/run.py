@@ -7,6 +7,7 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.renewal import general_ettr, interruptions
@@ -43,7 +44,7 @@ class Groups:
         return sum(rate * down for group in (self.restarting, self.keeping, self.in_place) for rate, down in group)
 
 
-def predict(scenario: Scenario) -> dict[str, object]:
+def predict(scenario: Scenario) -> dict[str, Any]:
     """`ettr_analytic`, `analytic_kind` (exact or first_order) and `analytic_error` (absolute). Raises NotCovered.
 
     exact: exponential classes on the wall clock, fixed detection, one checkpoint tier rolled back to. Everything

@@ -44,11 +44,11 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
     platform = Platform(grid, held, steps(spec, held, slower))
     fires = classes(spec)
     job = Job(platform, Timeline(platform.steps.length, ()), tiers, fires, spec.restart.mode, cluster.replace)
-    tiers, notes, interval, reach = _intervals(spec, replace(job, timeline=_timeline(platform, tiers)))
+    tiers, notes, interval, reach = _intervals(spec, replace(job, timeline=timeline(platform, tiers)))
     return Scenario(
         platform=platform,
         useful_step=spec.workload.step,
-        timeline=_timeline(platform, tiers),
+        timeline=timeline(platform, tiers),
         classes=fires,
         tiers=tiers,
         restart=restart(spec),
@@ -91,7 +91,7 @@ def _fit_memory(tiers: tuple[Tier, ...], free: float) -> None:
         raise Infeasible(f"parity and snapshots need {needed:.4g} bytes per GPU, {free:.4g} are free")
 
 
-def _timeline(platform: Platform, tiers: tuple[Tier, ...]) -> Timeline:
+def timeline(platform: Platform, tiers: tuple[Tier, ...]) -> Timeline:
     """Stalls of all tiers, encodes before saves at a common boundary."""
     stalls = []
     for tier in sorted(tiers, key=lambda t: isinstance(t, Checkpoint)):
@@ -126,21 +126,26 @@ def reaching(found: tuple[Branch, ...], number: int) -> float:
 
 def _optimal(spec: StudySpec, job: Job, tier: Checkpoint, rate: float, notes: list[Note]) -> Checkpoint:
     """The exact renewal optimum for that rate, never shorter than the write, in whole steps."""
-    step = spec.workload.step
-    pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls)  # encodes included
-    best = optimal_interval(tier.blocked, rate) if rate > 0.0 else float("inf")
-    if isinf(best):
+    every = best_every(job.timeline, tier, rate)
+    if every == NEVER:
         notes.append(Note("interval", f"{tier.name}: no failure reaches this tier; it is never written"))
         return replace(tier, every=NEVER)
-    write = tier.lag if tier.lag else tier.blocked
-    if best < write:
-        notes.append(
-            Note("interval", f"{tier.name}: the optimum {text(best, 'time')} is shorter than the write; set to it")
-        )
-        every = max(1, -int(-write // pace))
-    else:
-        every = max(1, round(best / pace))
-    notes.append(
-        Note("interval", f"{tier.name}: optimal interval {every} steps ({text(every * step, 'time')} of work)")
-    )
+    shown = text(every * spec.workload.step, "time")
+    if optimal_interval(tier.blocked, rate) < _write(tier):
+        notes.append(Note("interval", f"{tier.name}: the optimum is shorter than the write and set to it"))
+    notes.append(Note("interval", f"{tier.name}: optimal interval {every} steps ({shown} of work)"))
     return replace(tier, every=every)
+
+
+def best_every(running: Timeline, tier: Checkpoint, rate: float) -> int:
+    """Steps between saves at the exact renewal optimum for `rate` roll-backs per second, not below the write time."""
+    others = sum(s.seconds / s.every for s in running.stalls if s.tier != tier.number)
+    pace = running.step + others  # encodes included
+    best = optimal_interval(tier.blocked, rate) if rate > 0.0 else float("inf")
+    if isinf(best):
+        return NEVER
+    return max(1, round(best / pace), -int(-_write(tier) // pace))
+
+
+def _write(tier: Checkpoint) -> float:
+    return tier.lag or tier.blocked

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from gemsim.analytic.optimum import optimum
 from gemsim.analytic.run import predict
 from gemsim.engine.run import simulate
-from gemsim.scenario import build, describe
+from gemsim.scenario import Scenario, build, describe
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, study_hash
 from gemsim.study.design import designs_of
 from gemsim.study.points import Model
 from gemsim.study.sweep import Plan
 
-MODEL = Model(build=build, describe=describe, predict=predict, simulate=simulate)
+
+def described(scenario: Scenario) -> dict[str, Any]:
+    """What can be said without running: the scenario's own columns and the best that periodic saving could do."""
+    static, best = describe(scenario), optimum(scenario)
+    return {**static, **best, "notes": [*static["notes"], *best.get("notes", [])]}
+
+
+MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)
 
 
 def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> Plan:

@@ -1,0 +1,40 @@
+"""How well periodic saving could do: the interval that is optimal for the failures that reach a tier, and its ETTR."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from gemsim.analytic.run import predict
+from gemsim.errors import NotCovered
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.scenario import Scenario
+from gemsim.scenario.build import best_every, timeline
+
+HOPELESS = 0.5  # ETTR at the optimum below which periodic saving alone does not work
+
+
+def optimum(scenario: Scenario) -> dict[str, Any]:
+    """`optimum_interval_s` (seconds of work) and `optimum_ettr` of the deepest checkpoint tier, others as they are.
+
+    Empty without a checkpoint tier, where nothing reaches it, or where no closed form applies. `notes`: what follows.
+    """
+    tiers = [t for t in scenario.tiers if isinstance(t, Checkpoint)]
+    if not tiers or not scenario.reach_rate > 0.0:
+        return {}
+    last = tiers[-1]
+    every = best_every(scenario.timeline, last, scenario.reach_rate)
+    changed = tuple(replace(last, every=every) if t is last else t for t in scenario.tiers)
+    at_best = replace(scenario, tiers=changed, timeline=timeline(scenario.platform, changed))
+    try:
+        ettr: float = predict(at_best)["ettr_analytic"]
+    except NotCovered:
+        return {}
+    seconds = every * scenario.useful_step
+    notes = [f"optimum: {last.name} every {seconds:.4g} s of work would give ETTR {ettr:.4f} (closed form)"]
+    if ettr < HOPELESS:
+        notes.append(
+            f"optimum: periodic saving alone does not work here, ETTR at its best is {ettr:.2f}; shorten the blocked "
+            "time and the restart, or recover without a roll-back (peer copies, stripes across nodes, replica groups)"
+        )
+    return {"optimum_interval_s": seconds, "optimum_ettr": ettr, "notes": notes}
