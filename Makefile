@@ -2,12 +2,14 @@
 # make test                              install the test tools too, then lint, types, import rules and the suite
 # make test-long                         the same with the full sizes (up to an hour)
 # make bench                             CPU seconds and ratios of the engine
+# make gpu-check                         right bytes, speed and variants of the kernels on a GPU, in about 4 minutes;
+#                                        PYTHON needs numpy, cupy and pytest, nothing of this project is installed
 PYTHON ?= python3
 STUDY ?= studies/widths.yaml
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-long lint bench clean
+.PHONY: run test test-long lint bench gpu-check clean
 
 run: $(VENV)/.installed
 	$(BIN)/gemsim sweep $(STUDY) --quick
@@ -25,6 +27,9 @@ lint: $(VENV)/.installed-tests
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/engine.py
+
+gpu-check:
+	PYTHONPATH=kernels $(PYTHON) kernels/gpu_check.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,6 +8,7 @@ GemsimError
  ├── NotCovered                         no closed form applies
  ├── NotBuilt                           named, but not part of this version
  ├── ProfileError                       a calibration profile that cannot be used
+ │    └── NotMeasured (also Infeasible) a design point whose cost a strict profile does not hold
  └── ResultsError                       an output folder or its rows that cannot be used
 """
 
@@ -101,6 +102,10 @@ class NotCovered(_Reasoned):
 
 class ProfileError(_Reasoned):
     """A calibration profile that is missing, malformed or asked for what it does not hold."""
+
+
+class NotMeasured(ProfileError, Infeasible):
+    """A strict profile does not hold the cost of a design point; a sweep reports it and goes on."""
 
 
 class ResultsError(_Reasoned):

@@ -22,12 +22,12 @@ from gemsim.errors import GemsimError, NotBuilt
 COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
     "sweep": "Simulate every design point of a study and say which protects best.",
+    "calibrate": "Measure what coding costs on this machine, as a profile.",
 }
 NOT_BUILT = {
     "recommend": "Search for the best design.",
     "sensitivity": "Which inputs decide the answer.",
     "explain": "Follow one run failure by failure.",
-    "calibrate": "Measure the costs on this machine.",
     "fit": "Fit failure laws to a log.",
     "report": "Write a sweep as one HTML page.",
     "validate": "Set published outcomes beside ours.",

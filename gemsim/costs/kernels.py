@@ -1,17 +1,17 @@
 """Seconds of encode, decode and delta update on one device: the bytes they must move over the speed its profile gives.
 
 Between entries of a profile the ratio is interpolated and the band covers both neighbours. Beyond them the nearest
-entry is taken, its band widened, and the note says that it was extrapolated.
+entry is taken, its band widened, and the note shouts that it was extrapolated; a strict profile refuses instead.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemsim.costs.profiles import Op, Point, Profile
-from gemsim.errors import ProfileError
+from gemsim.errors import NotMeasured, ProfileError
 from gemsim_kernels import family
 from gemsim_kernels.codes import Field
 
@@ -20,7 +20,7 @@ BEYOND_TABLE = 0.5  # assumption: past the table a kernel may run at half of the
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds with a band, and what they rest on ("modelled, not measured", "extrapolated ...")."""
+    """Seconds with a band, and what they rest on ("modelled, not measured", "EXTRAPOLATED: ...")."""
 
     seconds: float
     lo: float
@@ -30,27 +30,39 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class _Ratio:
-    """Achieved share of copy bandwidth with its band; `beyond` says in what it lies outside the profile's entries."""
+    """Achieved share of copy bandwidth with its band; `beyond` says in what it lies outside the profile's entries.
+
+    `t0` is the fitted start of one launch and None where the profile gives one for all; `largest` the most bytes that
+    were timed.
+    """
 
     value: float
     low: float
     high: float
     beyond: str = ""
+    t0: float | None = None
+    largest: float = math.inf
 
 
-def encode_seconds(profile: Profile, *, k: int, m: int, data_bytes: float, field: Field = "auto") -> Cost:
+def encode_seconds(
+    profile: Profile, *, k: int, m: int, data_bytes: float, field: Field = "auto", launches: int = 1
+) -> Cost:
     """Compute the parity of `data_bytes` of data in k + m stripes: reads every data byte, writes m/k of that.
 
-    Raises CodeLimit where no code covers k + m, ProfileError where the profile has no entry near.
+    `launches` kernels do it: stripes / stripes per launch. Raises CodeLimit where no code covers k + m, ProfileError
+    where the profile has no entry near.
     """
-    return _cost(profile, "encode", k=k, rows=m, m=m, moved=data_bytes * (k + m) / k, field=field)
+    moved = data_bytes * (k + m) / k
+    return _cost(profile, "encode", k=k, rows=m, m=m, moved=moved, field=field, launches=launches)
 
 
 def decode_seconds(profile: Profile, *, k: int, m: int, lost: int, chunk_bytes: float, field: Field = "auto") -> Cost:
-    """Rebuild `lost` chunks of one stripe: the syndrome kernel reads the k + m - lost others and writes these."""
+    """Rebuild `lost` chunks of one stripe: reads k others, or all k + m - lost where its kernels sum checks."""
     if not 0 <= lost <= m:
         raise ValueError(f"{lost} lost chunks of a stripe with m = {m}: at most m can be rebuilt")
-    return _cost(profile, "decode", k=k, rows=lost, m=m, moved=chunk_bytes * (k + m), field=field)
+    by_checks = profile.decode_reads == "survivors" and family(k, m, field).name == "rs"
+    shards = k + m if by_checks else k + lost
+    return _cost(profile, "decode", k=k, rows=lost, m=m, moved=chunk_bytes * shards, field=field)
 
 
 def update_seconds(
@@ -66,19 +78,37 @@ def update_seconds(
     return _cost(profile, "update", k=k, rows=m, m=m, moved=moved, field=field)
 
 
-def _cost(profile: Profile, op: Op, *, k: int, rows: int, m: int, moved: float, field: Field) -> Cost:
+def _cost(
+    profile: Profile, op: Op, *, k: int, rows: int, m: int, moved: float, field: Field, launches: int = 1
+) -> Cost:
     code = family(k, m, field)
     if rows == 0 or moved == 0:
         return Cost(0.0, 0.0, 0.0, "nothing to code")
     ratio = _ratio(profile, op, code.field_bits, k, rows)
+    if ratio.beyond and profile.outside == "refuse":
+        raise NotMeasured(
+            f"profile {profile.device}/{profile.date} is strict and does not hold {op} at {k} + {m}: {ratio.beyond}; "
+            "without 'strict' behind its name this is extrapolated and marked"
+        )
     at_full_speed = moved / profile.copy_bandwidth
-    note = "measured" if profile.kind == "measured" else "modelled, not measured"
+    start = launches * (profile.launch if ratio.t0 is None else ratio.t0)
+    # The band of a measured entry holds whole times, start included; that of a modelled one its ratio alone.
+    most, least = (1.0, 1.0) if ratio.t0 is None else (ratio.value / ratio.low, ratio.value / ratio.high)
     return Cost(
-        profile.launch + at_full_speed / ratio.value,
-        profile.launch + at_full_speed / ratio.high,
-        profile.launch + at_full_speed / ratio.low,
-        f"{note}; extrapolated: {ratio.beyond}" if ratio.beyond else note,
+        start + at_full_speed / ratio.value,
+        start * least + at_full_speed / ratio.high,
+        start * most + at_full_speed / ratio.low,
+        _note(profile, ratio, moved / launches),
     )
+
+
+def _note(profile: Profile, ratio: _Ratio, moved: float) -> str:
+    note = "measured" if profile.kind == "measured" else "modelled, not measured"
+    if profile.conditions:
+        note += f" ({profile.conditions})"
+    if moved > ratio.largest:
+        note += f"; linear beyond the {ratio.largest:.3g} bytes measured"
+    return f"{note}; EXTRAPOLATED: {ratio.beyond}" if ratio.beyond else note
 
 
 def _ratio(profile: Profile, op: Op, bits: int, k: int, rows: int) -> _Ratio:
@@ -104,12 +134,13 @@ def _other_field(profile: Profile, op: Op, bits: int, k: int, rows: int) -> _Rat
     found = _ratio(profile, op, 8, k, rows)
     if found.beyond:
         return found
-    return _Ratio(found.value, found.low * BEYOND_TABLE, found.high, f"no entry over GF(2^{bits}), GF(2^8) taken")
+    over = "XOR" if bits == 1 else f"GF(2^{bits})"
+    return replace(found, low=found.low * BEYOND_TABLE, beyond=f"no entry over {over}, GF(2^8) taken")
 
 
 def _at_width(points: list[Point], k: int) -> _Ratio:
     """The ratio at width k from entries that differ in k alone, interpolated over log k."""
-    entries = {point.k: _Ratio(point.ratio, point.low, point.high) for point in points}
+    entries = {point.k: _entry(point) for point in points}
     if None in entries:
         return entries[None]
     widths = sorted(width for width in entries if width is not None)
@@ -120,12 +151,18 @@ def _at_width(points: list[Point], k: int) -> _Ratio:
         edge = widths[0] if right == 0 else widths[-1]
         end = entries[edge]
         beyond = f"k = {k} is {'below' if right == 0 else 'beyond'} the table's {edge}"
-        return _Ratio(end.value, end.low * BEYOND_TABLE, end.high, beyond)
+        return replace(end, low=end.low * BEYOND_TABLE, beyond=beyond)
     below, above = widths[right - 1], widths[right]
     return _between(entries[below], entries[above], math.log(k / below) / math.log(above / below))
+
+
+def _entry(point: Point) -> _Ratio:
+    largest = math.inf if point.largest is None else point.largest
+    return _Ratio(point.ratio, point.low, point.high, "", point.t0, largest)
 
 
 def _between(first: _Ratio, second: _Ratio, share: float) -> _Ratio:
     value = first.value + (second.value - first.value) * share
     low, high = min(first.low, second.low), max(first.high, second.high)
-    return _Ratio(value, low, high, first.beyond or second.beyond)
+    t0 = None if first.t0 is None or second.t0 is None else first.t0 + (second.t0 - first.t0) * share
+    return _Ratio(value, low, high, first.beyond or second.beyond, t0, min(first.largest, second.largest))

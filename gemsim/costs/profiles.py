@@ -2,6 +2,7 @@
 
 A profile is `calibration/profiles/DEVICE/DATE/profile.json`. DATE is a day for a measured one and the word `modelled`
 for one that rests on a model; `source` says the same inside the file, and every output that uses it repeats it.
+Measured ones carry a fit for each entry, t = t0 + bytes / bandwidth; `gemsim calibrate` writes them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from gemsim import resources
 from gemsim.errors import ProfileError
 
 Op = Literal["encode", "decode", "update"]
+Outside = Literal["extrapolate", "refuse"]
 
+STRICT = " strict"  # `profile: NAME strict` in a study: refuse what the profile does not hold
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOST = 4  # no kernel moves more than this multiple of what a plain copy does: beyond it the measurement is at fault
 
 
 class _Part(BaseModel):
@@ -31,21 +35,31 @@ class Point(_Part):
     """One entry: bytes read and written per second over the copy bandwidth, with the band it is trusted to.
 
     `rows` is m for encode and update, the number of lost shards for decode. `field` is the bits of the field, 1 for
-    XOR. `k` is None where the entry holds for every width.
+    XOR. `k` is None where the entry holds for every width. The rest is of measured entries: seconds = t0 + bytes /
+    bandwidth for `smallest` to `largest` bytes read and written. Their band holds nine of ten measured times, t0
+    included; `residual` is the largest relative distance of a size's median from the fit.
     """
 
     op: Op
     field: Literal[1, 8, 16]
     k: int | None = Field(ge=1)
     rows: int = Field(ge=1)
-    ratio: float = Field(gt=0, le=2)
-    low: float = Field(gt=0, le=2)
-    high: float = Field(gt=0, le=2)
+    ratio: float = Field(gt=0, le=_MOST)
+    low: float = Field(gt=0, le=_MOST)
+    high: float = Field(gt=0, le=_MOST)
+    t0: float | None = Field(None, ge=0)
+    bandwidth: float | None = Field(None, gt=0)
+    residual: float | None = Field(None, ge=0)
+    samples: int | None = Field(None, ge=1)
+    smallest: int | None = Field(None, ge=1)
+    largest: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if not self.low <= self.ratio <= self.high:
             raise ValueError(f"ratio {self.ratio} is outside its band {self.low} to {self.high}")
+        if (self.t0 is None) != (self.bandwidth is None):
+            raise ValueError("t0 and bandwidth belong together")
         return self
 
 
@@ -60,6 +74,11 @@ class Profile(_Part):
     launch: float = Field(ge=0)  # seconds to start one kernel
     provenance: dict[str, str]
     points: tuple[Point, ...] = Field(min_length=1)
+    conditions: str = ""  # what disturbed the measurement, such as a shared machine
+    unfinished: str = ""  # what of the planned grid was not measured, and why
+    ceilings: dict[str, float] = Field(default_factory=dict)  # bytes/s; seconds for launches
+    outside: Outside = "extrapolate"  # what a look-up beyond the entries does
+    decode_reads: Literal["survivors", "k"] = "survivors"  # shards that a rebuild of Reed-Solomon reads
 
     @model_validator(mode="after")
     def _dated(self) -> Self:
@@ -68,6 +87,9 @@ class Profile(_Part):
             raise ValueError(f"date {self.date!r} does not go with source {self.source!r}")
         if not self.provenance:
             raise ValueError("provenance is empty: say where each number is from")
+        for point in self.points:
+            if point.bandwidth and abs(point.bandwidth / self.copy_bandwidth / point.ratio - 1) > 1e-3:
+                raise ValueError(f"ratio {point.ratio} is not bandwidth {point.bandwidth} over the copy bandwidth")
         return self
 
     @property
@@ -78,22 +100,34 @@ class Profile(_Part):
     @property
     def id(self) -> str:
         """DEVICE/DATE and the start of a hash of the content, so that an edited profile is another profile."""
-        digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        digest = hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
         return f"{self.device}/{self.date}#{digest[:12]}"
 
 
 def load_profile(name: str) -> Profile:
     """The profile DEVICE/DATE, or DEVICE for its newest measured one and, before there is one, the modelled one.
 
-    Raises ProfileError when there is none (with the close match) or its file cannot be used.
+    A path to a folder DEVICE/DATE, or to the profile.json in it, also names one. With " strict" behind the name,
+    look-ups beyond its entries are refused. Raises ProfileError when there is none (with the close match) or its file
+    cannot be used.
     """
+    if name.endswith(STRICT):
+        return load_profile(name.removesuffix(STRICT)).model_copy(update={"outside": "refuse"})
+    return _read(profile_path(name))
+
+
+def profile_path(name: str) -> Path:
+    """The file of a profile, by the names that `load_profile` takes. Raises ProfileError where there is none."""
     known = profile_names()
     if name in known:
-        return _read(resources.profiles() / name / "profile.json")
+        return resources.profiles() / name / "profile.json"
     dates = sorted(date for device, _, date in (each.partition("/") for each in known) if device == name)
     measured = [date for date in dates if date != "modelled"]
     if dates:
-        return _read(resources.profiles() / name / (measured or dates)[-1] / "profile.json")
+        return resources.profiles() / name / (measured or dates)[-1] / "profile.json"
+    for path in (Path(name), Path(name) / "profile.json"):
+        if path.name == "profile.json" and path.is_file():
+            return path.resolve()
     devices = sorted({each.partition("/")[0] for each in known})
     match = difflib.get_close_matches(name.lower(), devices + known, n=1, cutoff=0.5)
     hint = f"; did you mean '{match[0]}'?" if match else ""
@@ -106,8 +140,8 @@ def profile_names() -> list[str]:
     return sorted(path.parent.relative_to(root).as_posix() for path in root.glob("*/*/profile.json"))
 
 
-@cache
-def _read(path: Path) -> Profile:
+def read_profile(path: Path) -> Profile:
+    """The profile in this file, which lies in DEVICE/DATE. Raises ProfileError."""
     try:
         profile = Profile.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -119,3 +153,6 @@ def _read(path: Path) -> Profile:
     if (profile.device, profile.date) != (path.parent.parent.name, path.parent.name):
         raise ProfileError(f"{path}: says it is {profile.device}/{profile.date}")
     return profile
+
+
+_read = cache(read_profile)

@@ -53,6 +53,19 @@ def family(k: int, m: int, field: Field = "auto") -> Family:
     raise CodeLimit(_refusal(k, m, field))
 
 
+def cauchy_family(k: int, m: int, field: Field = "auto") -> Family:
+    """The Cauchy code for k data and m parity shards, where parity must equal another library's. Raises CodeLimit."""
+    without = family(k, min(m, 0), field)
+    if m == 0:
+        return without
+    for bits in (8, 16) if field == "auto" else (field,):
+        code, most = _cauchy(bits)
+        if k + m <= most:
+            return code
+    bits = 8 if field == 8 else 16
+    raise CodeLimit(f"k = {k:,}, m = {m:,}: no Cauchy code covers it; allowed: {_cauchy(bits)[0].limit}")
+
+
 def _horner(m: int, bits: int) -> tuple[Family, int]:
     """The coefficient-free family for m >= 2 parity shards, and the most that its k or k + m may be."""
     most = _NONZERO[bits]

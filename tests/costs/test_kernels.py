@@ -87,7 +87,7 @@ def test_nothing_to_code_costs_nothing() -> None:
 def test_widths_beyond_the_table_are_marked_and_trusted_less(k: int, m: int, words: str) -> None:
     cost = encode_seconds(H200, k=k, m=m, data_bytes=1e12)
     inside = encode_seconds(H200, k=64, m=m, data_bytes=1e12)
-    assert "modelled, not measured; extrapolated: " in cost.note
+    assert "modelled, not measured; EXTRAPOLATED: " in cost.note
     assert words in cost.note
     assert cost.hi / cost.lo > 1.9 * inside.hi / inside.lo
 
@@ -101,7 +101,7 @@ def test_wide_pq_costs_per_byte_what_narrow_pq_does() -> None:
 def test_a_field_without_entries_takes_the_other_and_says_so() -> None:
     profile = made(("encode", 8, 4, 4, 0.8), ("encode", 8, 400, 4, 0.8))
     cost = encode_seconds(profile, k=300, m=4, data_bytes=1.0)
-    assert cost.note == "measured; extrapolated: no entry over GF(2^16), GF(2^8) taken"
+    assert cost.note == "measured; EXTRAPOLATED: no entry over GF(2^16), GF(2^8) taken"
     assert cost.hi == pytest.approx(304 / 300 / (0.7 * BEYOND_TABLE))
 
 

@@ -76,7 +76,7 @@ def test_a_missing_study_and_a_wrong_option_are_answered_with_2(capsys: pytest.C
     assert main(["sweep", "a.yaml", "--jobs", "0"]) == 2
     assert main(["swep"]) == 2
     said = capsys.readouterr().err
-    assert "no such command (swep); the commands are check, sweep; did you mean 'sweep'?" in said
+    assert "no such command (swep); the commands are check, sweep, calibrate; did you mean 'sweep'?" in said
     assert "Traceback" not in said
 
 
