@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gemsim.analytic.expected import expected
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.renewal import general_ettr, interruptions
 from gemsim.errors import NotCovered
@@ -73,7 +74,10 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     ettr -= groups.extra / standing.wall_per_running
     error = _error(scenario, groups, ettr, steps * pace, lag)
     kind = "exact" if groups.doubt == 0.0 and groups.extra < 1e-6 else "first_order"
-    return {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error}
+    others = expected(
+        scenario, found, ettr=ettr, wall_per_running=standing.wall_per_running, standing=groups.standing
+    )
+    return {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, **others}
 
 
 def _job(scenario: Scenario) -> Job:

@@ -26,6 +26,8 @@ RESULT_COLUMNS = (
     *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
     *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
+    *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
+    *("cost_s_per_failure_analytic", "time_overhead_analytic"),
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr"),
     *("failures", "wasted_s_per_failure", "cost_s_per_failure"),
     *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi"),
@@ -36,7 +38,11 @@ RESULT_COLUMNS = (
 )
 _STATIC = ("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr")
 _PROFILE = ("profile", "modelled")
-_TWIN = ("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note")
+_TWIN = (
+    *("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note"),
+    *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
+    *("cost_s_per_failure_analytic", "time_overhead_analytic"),
+)
 
 Row = dict[str, Any]
 GroupKey = tuple[tuple[str, str], ...]  # what the group holds fixed, with its value
