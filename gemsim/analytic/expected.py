@@ -56,7 +56,9 @@ def expected(
 
 
 def _covered(scenario: Scenario, branch: Branch) -> bool:
-    return first_covering(scenario.tiers, branch.nature, scenario.platform) is not None
+    """A tier before the last one covers the loss, so a recovery by the last would be a fall-back."""
+    covering = first_covering(scenario.tiers, branch.nature, scenario.platform)
+    return covering is not None and covering < len(scenario.tiers) - 1
 
 
 def _falls_back(scenario: Scenario, branch: Branch) -> bool:
