@@ -107,7 +107,7 @@ def consequence(
     memory lost. `survives`: the failing process can live on a platform that allows it.
     """
     replaced = action in ("reboot", "replace")
-    lives = survives and action in ("none", "restart_app", "drain_and_reset")  # no process survives a reset
+    lives = survives and nature.kind not in UNITS and action in ("none", "restart_app", "drain_and_reset")
     in_place = mode == "in_place" and lives and nature.region != "context"
     if in_place:
         return Damage(pages=(hit,) if hit else (), communicator=nature.region == "buffers")
@@ -130,7 +130,7 @@ def _gone(
     nature: Nature, action: str, gpu: int, grid: Grid, replace_unit: str
 ) -> tuple[frozenset[tuple[str, int]], frozenset[int]]:
     """Domains whose GPU memory and hosts whose CPU memory go with this failure and its hardware action."""
-    own = nature.kind if nature.kind in UNITS and action != "none" else ""
+    own = nature.kind if nature.kind in UNITS else ""
     unit = {"reset": "gpu", "reboot": "node", "replace": "node" if replace_unit == "tray" else replace_unit}.get(
         action, ""
     )
