@@ -18,7 +18,7 @@ COLUMNS = (
     "fallback_per_failure_analytic",
     "wasted_s_per_failure_analytic",
     "cost_s_per_failure_analytic",
-    "time_overhead_analytic",
+    "overhead_analytic",
 )
 
 
@@ -37,7 +37,7 @@ def expected(
     timeline = scenario.timeline
     pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls)
     overhead = running * (1.0 - scenario.useful_step / pace)
-    numbers = {"failures_analytic": rate * wall, "time_overhead_analytic": overhead}
+    numbers = {"failures_analytic": rate * wall, "overhead_analytic": overhead}
     if rate == 0.0:
         return numbers
     fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(scenario, b))

@@ -74,9 +74,7 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     ettr -= groups.extra / standing.wall_per_running
     error = _error(scenario, groups, ettr, steps * pace, lag)
     kind = "exact" if groups.doubt == 0.0 and groups.extra < 1e-6 else "first_order"
-    others = expected(
-        scenario, found, ettr=ettr, wall_per_running=standing.wall_per_running, standing=groups.standing
-    )
+    others = expected(scenario, found, ettr=ettr, wall_per_running=standing.wall_per_running, standing=groups.standing)
     return {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, **others}
 
 
@@ -133,7 +131,7 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     """Sort branches into the groups of the renewal form."""
     groups = Groups()
     pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
-    rolled = sum(b.rate for b in found if b.ending == "roll_back" and not b.damage.alive)
+    rolled = sum(b.rate for b in found if _refills_memory(scenario, b))
     served = pending / (pending + rolled) if rolled else 0.0
     for branch in found:
         _add(scenario, groups, branch, main, served)
@@ -154,7 +152,7 @@ def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | 
         return
     target = groups.restarting if main is not None and branch.number == main.number else groups.keeping
     own = branch.action == "drain_and_reset"
-    share = (1.0 if own else served) if not branch.damage.alive else 0.0
+    share = (1.0 if own else served) if _refills_memory(scenario, branch) else 0.0
     for weight, reset in ((share, True), (1.0 - share, False)):
         if weight > 0.0:
             target.append((branch.rate * weight, _down(scenario, branch, reset=reset)))
@@ -165,6 +163,12 @@ def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | 
     if branch.kind.scope == "silent":
         groups.extra += branch.rate * branch.kind.detect.mean
         groups.doubt += (branch.rate * branch.kind.detect.mean) ** 2
+
+
+def _refills_memory(scenario: Scenario, branch: Branch) -> bool:
+    """Processes start anew from a state outside GPU memory: pending row remaps are served then."""
+    stored = branch.number < 0 or isinstance(scenario.tiers[branch.number], Checkpoint)
+    return branch.ending == "roll_back" and not branch.damage.alive and stored
 
 
 def _older(scenario: Scenario, number: int) -> float:

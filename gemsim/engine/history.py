@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from gemsim.protection.timeline import Timeline, end_of_save, saves_done
 
+SAME_MOMENT = 1e-6  # running seconds that rounding may part; far less than a step
+
 
 class Life:
     """One stretch of running from version `base`; `pieces` map running seconds to wall seconds across in-place
@@ -30,8 +32,9 @@ class Life:
         self.pieces.append((running, wall))
 
     def wall_at(self, running: float) -> float:
-        """Wall time at which the life had run so long."""
-        start, wall = self.pieces[bisect_right(self.pieces, (running, float("inf"))) - 1]
+        """Wall time at which the life had first run so long: before a pause that begins just then."""
+        number = bisect_right(self.pieces, (running - SAME_MOMENT, float("inf"))) - 1
+        start, wall = self.pieces[max(0, number)]
         return wall + (running - start)
 
 

@@ -46,7 +46,7 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
     row.update({f"{name}_s": seconds[name] for name in LEDGER})
     row.update(
         at_risk_s=job.at_risk(),
-        steps=int(seconds["productive"] / scenario.useful_step + 1e-9),
+        steps=int(seconds["productive"] / scenario.useful_step + 1e-6),
         failures=tally.failures,
         failures_idle=tally.failures_idle,
         fallbacks=tally.fallbacks,

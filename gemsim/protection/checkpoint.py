@@ -53,7 +53,7 @@ class Checkpoint:
     def _shards_live(self, damage: Damage, moment: Moment, platform: Platform) -> bool:
         if self.target == "remote":
             return True
-        gone = damage.hosts | moment.missing.get(self.number, frozenset())
+        gone = (damage.disks if self.target == "disk" else damage.hosts) | moment.missing.get(self.number, frozenset())
         hosts = platform.grid.count("node")
         return not any(
             all(copy in gone for copy in hosts_of_copies(host, self.copies, hosts, self.stride)) for host in gone

@@ -19,7 +19,7 @@ from gemsim.protection.occupancy import decodable_share
 from gemsim.protection.retry import GRANULES, Retry, granule_seconds
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Moment, Plan, Platform, Tier
-from gemsim.protection.timeline import Timeline
+from gemsim.protection.timeline import Phase, Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,19 +169,19 @@ def _cells(job: Job) -> tuple[Cell, ...]:
         for low, high in pairwise(edges):
             moment = Moment(residue + period, (low + high) / 2, 0, saved=saved)
             cells.append(Cell((high - low) / pace / period, moment, True))
-    for stall in timeline.stalls:
+    for number, stall in enumerate(timeline.stalls):
         if stall.seconds <= 0.0 or not stall.every:
             continue
         parts = max((t.cadence.buckets for t in stripes if t.number == stall.tier), default=1)
+        turns = lcm(stall.every, period) // stall.every  # a save can fall on a boundary without an encode
         for part in range(parts):
             elapsed = (part + 0.5) / parts * stall.seconds
-            moment = Moment(_boundary(stall.every, period), 0.0, 0, stall.tier, elapsed, saved=saved)
-            cells.append(Cell(stall.seconds / stall.every / pace / parts, moment, False))
+            for turn in range(turns):
+                boundary = (turn + 1) * stall.every
+                ahead = timeline.ahead(Phase(boundary, 0.0, number, elapsed))
+                moment = Moment(boundary, 0.0, 0, stall.tier, elapsed, saved=saved, ahead=ahead)
+                cells.append(Cell(stall.seconds / stall.every / pace / parts / turns, moment, False))
     return tuple(cells)
-
-
-def _boundary(every: int, period: int) -> int:
-    return lcm(every, period)
 
 
 def _edges(stripes: Sequence[PageStripe | MemberStripe], job: Job) -> list[float]:

@@ -27,7 +27,7 @@ RESULT_COLUMNS = (
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
     *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
-    *("cost_s_per_failure_analytic", "time_overhead_analytic"),
+    *("cost_s_per_failure_analytic", "overhead_analytic"),
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr"),
     *("failures", "wasted_s_per_failure", "cost_s_per_failure"),
     *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi"),
@@ -41,7 +41,7 @@ _PROFILE = ("profile", "modelled")
 _TWIN = (
     *("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
-    *("cost_s_per_failure_analytic", "time_overhead_analytic"),
+    *("cost_s_per_failure_analytic", "overhead_analytic"),
 )
 
 Row = dict[str, Any]

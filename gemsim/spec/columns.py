@@ -33,7 +33,7 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "fallback_per_failure_analytic": "share",
     "wasted_s_per_failure_analytic": "time",
     "cost_s_per_failure_analytic": "time",
-    "time_overhead_analytic": "share",
+    "overhead_analytic": "share",
     "step_overhead": "share",
     "memory_overhead": "share",
     "survivable_burst_pages": "count",

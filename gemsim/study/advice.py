@@ -9,6 +9,7 @@ from typing import Any
 
 from gemsim.results.choice import TIE_BAND, Choice
 from gemsim.results.estimate import CONFIDENCE
+from gemsim.results.ledger import LOST_TO_FAILURES
 from gemsim.results.summary import GroupKey, Point, Require, Row, meets
 
 LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
@@ -134,7 +135,12 @@ def _what_decides(group: Group) -> str:
     worst = min(allowed, key=lambda row: row["ettr_diff"])
     bounds = "" if math.isnan(worst["ettr_diff_lo"]) else f", {_range(-worst['ettr_diff_hi'], -worst['ettr_diff_lo'])}"
     split = f"ETTR decides: between the largest and {group.name(worst)} lie {points_of(spread)}{bounds}"
-    return f"{split}; {tied} of {len(allowed)} designs tie at the top and there memory decides."
+    top = (
+        "the best stands alone"
+        if tied == 1
+        else f"{tied} of {len(allowed)} designs tie at the top and there memory decides"
+    )
+    return f"{split}; {top}."
 
 
 def _fallbacks(rows: Sequence[Row]) -> str:
@@ -194,7 +200,9 @@ def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -
     first, last = values[good[0]], values[good[-1]]
     if first > values[0] and last < values[-1]:
         best = f"{tops[top]['ettr']:.4f} at {values[top]:g}"
-        return f"ETTR has its optimum inside, {best} ({span}; tied from {first:g} to {last:g})"
+        tie = f"; tied from {first:g} to {last:g}" if first != last else ""
+        where = "has its optimum inside" if len(values) > 3 else "is largest in the middle of three values"
+        return f"ETTR {where}, {best} ({span}{tie})"
     if first > values[0]:
         where = f"at its end, {first:g}" if first == values[-1] else f"from {first:g} up"
         return f"ETTR is best {where} ({span})"
@@ -207,7 +215,7 @@ def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -
 def ceiling(group: Group) -> str:
     """How much protection in memory can touch at all, and the result if it worked perfectly.
 
-    All designs of a group meet the same failures, so the one that saves least shows how much there was to save.
+    All designs of a group meet the same failures, so the one with the smallest ETTR shows how much there was to save.
     """
     known = [row for row in group.designs if row["touch_share_lost"] is not None and row["failures"] > 0]
     if not known:
@@ -215,12 +223,14 @@ def ceiling(group: Group) -> str:
     touched = max(row["touch_share_failures"] for row in known)
     if not touched > 0.0:
         return "Ceiling: protection in memory touches none of the failures here."
-    lost = max(row["touch_share_lost"] for row in known)
     perfect = max(row["ettr_perfect"] for row in known)
     most = max(row["ettr"] for row in known)
-    share = f"protection in memory can touch {percent(touched, 1)} of failures"
-    still = f"{percent(lost, 1)} of the time lost to failures in the design here that saves least of it"
-    return f"Ceiling: {share} and {still}; if it were perfect, ETTR would be {perfect:.4f} (largest here {most:.4f})."
+    least = min(known, key=lambda row: float(row["ettr"]))
+    lost_there = sum(least[f"time_{name}"] for name in LOST_TO_FAILURES)
+    saved = (perfect - least["ettr"]) / lost_there if lost_there > 0.0 else 0.0
+    lost = max(saved, *(row["touch_share_lost"] for row in known))
+    share = f"at most {percent(touched, 1)} of failures and {percent(lost, 1)} of the time lost to failures"
+    return f"Ceiling: protection in memory can touch {share}; ETTR would be at most {perfect:.4f} (here {most:.4f})."
 
 
 def cautions(rows: Iterable[Row]) -> list[str]:

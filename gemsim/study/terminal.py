@@ -36,10 +36,6 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     page.say(*_heading(result), *_sources(rows))
     page.show(_table(groups, large=large))
     page.say(_legend(large=large, total=len(rows)))
-    for block in matrices(groups) if large else ():
-        page.say("", block.title)
-        if block.table is not None:
-            page.show(block.table)
     lines = {id(group): [verdict(group), *_best_facts(group), *advice(group), ceiling(group)] for group in groups}
     everywhere = [
         line for line in lines[id(groups[0])] if len(groups) > 1 and all(line in own for own in lines.values())
@@ -50,6 +46,10 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     if everywhere:
         page.head("In each of these groups")
         page.say(*everywhere, indent=2)
+    for block in matrices(groups) if large else ():
+        page.say("", block.title)
+        if block.table is not None:
+            page.show(block.table)
     page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)), *_failed(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
     return page.text
@@ -172,7 +172,7 @@ def _twin(row: Row) -> tuple[str, str]:
     if row["z_analytic"] is not None:
         return form, f"z {row['z_analytic']:+.1f}"
     stated = row["analytic_error"]
-    within = "" if stated is None or math.isnan(stated) else f" ({stated:.4f})"
+    within = "" if stated is None or math.isnan(stated) else f" ({stated:.1g})"
     return form, f"{signed(row['ettr'] - row['ettr_analytic'])}{within}"
 
 
@@ -191,7 +191,11 @@ def _legend(*, large: bool, total: int) -> str:
     table = f" (all {total} points: summary.csv)" if large else ""
     form = "closed form: = exact, ~ first order, < bound"
     apart = "apart: simulated less closed form, in standard errors (z) where exact, else beside (the stated error)"
-    return f"{marks}{table}. {form}. {apart}. burst: adjacent pages surely survived."
+    burst = "burst: adjacent pages of one GPU surely survived, by its own stripe"
+    fallback = (
+        "fall-back: failures recovered by a later tier than the first that covers them (m = 0 has none to fall from)"
+    )
+    return f"{marks}{table}. {form}. {apart}. {burst}. {fallback}."
 
 
 def _best_facts(group: Group) -> Iterator[str]:
