@@ -136,7 +136,7 @@ class Job:
             if again is not None:
                 self._strike(recovery, again)
                 left = recovery.down
-        self.tally.close(self.scenario, recovery.strikes, recovery.plan.tier, self.ledger.lost_to_failures - before)
+        self.tally.close(self.scenario, recovery.strikes, recovery.plan, self.ledger.lost_to_failures - before)
         self._resume(recovery)
 
     def _strike(self, recovery: Recovery, strike: Strike) -> None:

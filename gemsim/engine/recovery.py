@@ -13,7 +13,7 @@ from gemsim.engine.faults import Strike
 from gemsim.engine.history import History
 from gemsim.engine.spares import SparePool
 from gemsim.failures.trace import Trace
-from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Damage
 from gemsim.protection.decide import decide
 from gemsim.protection.tier import Moment, Plan, Tier
@@ -30,7 +30,8 @@ class Stores:
         self.scenario = scenario
         self.history = history
         self.losses: list[tuple[float, Damage]] = []  # (wall, damage that took hosts with it)
-        self.keepers = [t for t in scenario.tiers if t.number in history.stalls and t.overhead().keeps_versions]
+        written = [t for t in scenario.tiers if not (isinstance(t, Checkpoint) and t.every >= NEVER)]
+        self.keepers = [t for t in written if t.number in history.stalls and t.overhead().keeps_versions]
 
     def moment(self, running: float, as_of: float, corrupt_since: float | None) -> Moment:
         """Where the job stands after `running` s of its life; writes unfinished at wall time `as_of` are lost."""
@@ -97,6 +98,16 @@ class Course:
         ]
 
 
+def longer(one: Course, other: Course, held_up: float) -> Course:
+    """The longer of two recoveries, made of the steps of the one with more to do.
+
+    Where the other is longer for its detection alone, the job stands that much longer before the first step.
+    """
+    total = max(length(course.steps(held_up)) for course in (one, other))
+    graver = max(one, other, key=lambda course: length(course.steps(held_up)[1:]))
+    return replace(graver, detection=graver.detection + total - length(graver.steps(held_up)))
+
+
 class Recovery:
     """From the failure that stopped the job until it runs again."""
 
@@ -134,7 +145,7 @@ class Recovery:
         fresh = self._course(strike, decision.failed, remaps > 0)
         again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery))
         held_up = self.ready - now
-        self.course = max(fresh, again, key=lambda course: length(course.steps(held_up)))
+        self.course = longer(fresh, again, held_up)
         self.down = self.course.steps(held_up)
 
     @property
@@ -172,9 +183,8 @@ class Recovery:
             lost = self.plan.redo * scenario.useful_share
         else:
             lost = (moment.version - self.version) * scenario.useful_step + partial
-        if lost > self.lost:
-            self.ledger.waste(lost - self.lost)
-            self.lost = lost
+        self.ledger.waste(lost - self.lost)
+        self.lost = lost
 
     def _replace_nodes(self, strike: Strike) -> None:
         """Send broken nodes to repair and reserve spares for them."""
@@ -192,7 +202,7 @@ class Recovery:
         if remaps and self.refills_memory:
             device = max(device, restart.reset)
         recovery = failed + self.plan.seconds + (0.0 if self.in_place else self.scenario.encode_anew)
-        if strike.damage.restart == "in_place":
+        if self.damage.alive:  # a job that restarts is not paused
             recovery += restart.pause
         return Course(
             detection=strike.detect,

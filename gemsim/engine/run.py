@@ -50,6 +50,7 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
         failures=tally.failures,
         failures_idle=tally.failures_idle,
         fallbacks=tally.fallbacks,
+        rollbacks=tally.rollbacks,
         unrecoverable=tally.unrecoverable,
         wasted_failures_s=seconds["wasted"] + seconds["recovery"],
         cost_failures_s=job.ledger.lost_to_failures,

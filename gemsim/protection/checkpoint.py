@@ -11,6 +11,8 @@ from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.layouts import hosts_of_copies
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform
 
+NEVER = 10**9  # steps between saves of a tier that nothing ever reaches: it is not written at all
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:

@@ -27,8 +27,7 @@ class Branch:
     """Failures of one kind with one outcome: `rate` per second, recovered by `tier`.
 
     `ending`: in_place (the same life goes on), keep (restart at the current version) or roll_back (to an older
-    version, of tier
-    `number`; -1 the start). Seconds: `detect` mean, `recovery` after the restart, `redo` mean work of the step done
+    version, of tier `number`; -1 the start). Seconds: `recovery` after the restart, `redo` mean work of the step done
     again.
     """
 
@@ -53,6 +52,12 @@ class Cell:
     within_step: bool
 
 
+Outcomes = dict[tuple[str, int, str, float], tuple[float, float]]
+"""(tier, number, ending, recovery) -> share of failures, and that share times the mean redo."""
+Known = dict[tuple[tuple[int, ...], Damage], Outcomes]
+"""(how many tiers are asked, damage) -> outcomes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What the enumeration looks at."""
@@ -68,12 +73,15 @@ class Job:
 def branches(job: Job) -> tuple[Branch, ...]:
     """All outcomes of all classes, with their rates."""
     cells = _cells(job)
+    known: Known = {}  # most classes leave one of a few kinds of damage
     found: list[Branch] = []
     for kind in job.classes:
         for share, nature, damage, action in _kinds(job, kind):
             rate = kind.rate * share
             if rate > 0.0:
-                found += _outcomes(job, kind, rate, nature, damage, action, cells)
+                for chance, tiers in _still_held(job, kind):
+                    outcomes = _outcomes(replace(job, tiers=tiers), damage, cells, known)
+                    found += _branches(kind, rate * chance, nature, damage, action, outcomes)
     return tuple(found)
 
 
@@ -101,6 +109,31 @@ def _kinds(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Damage
         action = kind.uncontained_action
         for weight, gpu in _positions(job, nature, action):
             yield (1 - kind.contained) * share * weight, nature, _damage(job, kind, nature, action, None, gpu), action
+
+
+def _still_held(job: Job, kind: FailureClass) -> list[tuple[float, tuple[Tier, ...]]]:
+    """(probability, tiers that still hold a version from before the failure): all, but for silent corruption.
+
+    A tier that keeps versions for a span s has one if the corruption was found within s.
+    """
+    if kind.scope != "silent":
+        return [(1.0, job.tiers)]
+    spans = {tier.number: _span(job, tier) for tier in job.tiers if isinstance(tier, Checkpoint)}
+    found, later = [], 1.0
+    for span in sorted(set(spans.values())):
+        beyond = kind.detect.longer(span)
+        found.append((later - beyond, tuple(t for t in job.tiers if spans.get(t.number, span) >= span)))
+        later = beyond
+    found.append((later, tuple(t for t in job.tiers if t.number not in spans)))
+    return [(chance, tiers) for chance, tiers in found if chance > 0.0]
+
+
+def _span(job: Job, tier: Checkpoint) -> float:
+    """Mean age in seconds of the oldest version that a tier holds; half an interval has passed since the newest."""
+    if not tier.keep_count or not tier.every:
+        return tier.keep_seconds
+    pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls if s.every)
+    return min(tier.keep_seconds, (tier.keep_count - 0.5) * tier.every * pace)
 
 
 def _nature(kind: FailureClass) -> Nature:
@@ -203,30 +236,50 @@ def _edges(stripes: Sequence[PageStripe | MemberStripe], job: Job) -> list[float
     return sorted(edges)
 
 
-def _outcomes(
-    job: Job, kind: FailureClass, rate: float, nature: Nature, damage: Damage, action: str, cells: Sequence[Cell]
+def _branches(
+    kind: FailureClass, rate: float, nature: Nature, damage: Damage, action: str, outcomes: Outcomes
 ) -> list[Branch]:
-    """Branches of one damage over all cells, over whether bursts are decodable and over whether copies are bad."""
-    found: dict[tuple[str, int, str, float], tuple[float, float]] = {}
-    for weight, tiers, shown in _fates(job, damage):
-        for cell in cells:
-            for chance, bad in _bad_copies(tiers):
-                decision = decide(tiers, shown, cell.moment, job.platform, _named(bad))
-                plan = decision.plan
-                ending = "roll_back" if plan.version is not None else "in_place" if damage.alive else "keep"
-                number = next((t.number for t in tiers if t.name == plan.tier), -1)
-                redo = _redo(job, plan, damage, cell) if ending == "in_place" else 0.0
-                key = (plan.tier, number, ending, decision.failed + plan.seconds)
-                share = weight * cell.share * chance
-                old = found.get(key, (0.0, 0.0))
-                found[key] = (old[0] + share, old[1] + share * redo)
     return [
-        Branch(
-            rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share if share else 0.0
-        )
-        for (tier, number, ending, recovery), (share, redo) in found.items()
+        Branch(rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share)
+        for (tier, number, ending, recovery), (share, redo) in outcomes.items()
         if share > 0.0
     ]
+
+
+def _outcomes(job: Job, damage: Damage, cells: Sequence[Cell], known: Known) -> Outcomes:
+    """Outcomes of one damage over whether its burst is decodable, and over all phases; `known` is added to."""
+    total: Outcomes = {}
+    for weight, tiers, shown in _fates(job, damage):
+        if weight <= 0.0:
+            continue
+        place = (tuple(tier.number for tier in tiers), shown)
+        if place not in known:
+            known[place] = _over_cells(job, tiers, shown, cells)
+        if weight == 1.0:
+            return known[place]
+        for key, (share, redo) in known[place].items():
+            _add(total, key, weight * share, weight * redo)
+    return total
+
+
+def _over_cells(job: Job, tiers: tuple[Tier, ...], damage: Damage, cells: Sequence[Cell]) -> Outcomes:
+    """Outcomes of one damage over all phases and over whether copies are bad."""
+    found: Outcomes = {}
+    for chance, bad in _bad_copies(tiers):
+        for cell in cells:
+            decision = decide(tiers, damage, cell.moment, job.platform, _named(bad))
+            plan = decision.plan
+            ending = "roll_back" if plan.version is not None else "in_place" if damage.alive else "keep"
+            number = next((t.number for t in tiers if t.name == plan.tier), -1)
+            redo = _redo(job, plan, damage, cell) if ending == "in_place" else 0.0
+            share = cell.share * chance
+            _add(found, (plan.tier, number, ending, decision.failed + plan.seconds), share, share * redo)
+    return found
+
+
+def _add(found: Outcomes, key: tuple[str, int, str, float], share: float, redo: float) -> None:
+    old = found.get(key, (0.0, 0.0))
+    found[key] = (old[0] + share, old[1] + redo)
 
 
 def _fates(job: Job, damage: Damage) -> list[tuple[float, tuple[Tier, ...], Damage]]:

@@ -7,7 +7,7 @@ from math import isinf, nan
 
 from gemsim.costs.profiles import Profile, load_profile
 from gemsim.errors import Infeasible
-from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
 from gemsim.protection.interval import optimal_interval
 from gemsim.protection.reach import Branch, Job, branches
@@ -22,7 +22,6 @@ from gemsim.spec.study import StudySpec
 from gemsim.units import brief as text
 
 COMMUNICATOR = (17.0, 16384, 1.376)  # s, GPUs, exponent: through 17 s at 16 k and 200 s at 98 k GPUs (arXiv 2602.00277)
-NEVER = 10**9  # steps between saves when nothing ever reaches the tier
 
 
 def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
@@ -103,17 +102,15 @@ def timeline(platform: Platform, tiers: tuple[Tier, ...]) -> Timeline:
 
 def _intervals(spec: StudySpec, job: Job) -> tuple[tuple[Tier, ...], list[str], float, float]:
     """Set the optimal intervals by the rate of failures that reaches each tier; say what was chosen."""
-    found = branches(job)
-    tiers: list[Tier] = []
+    tiers = list(job.tiers)
     notes: list[str] = []
     interval, reach = nan, nan
-    for tier in job.tiers:
+    for place, tier in enumerate(job.tiers):
         if not isinstance(tier, Checkpoint):
-            tiers.append(tier)
             continue
-        reach = reaching(found, tier.number)
+        reach = reaching(branches(replace(job, tiers=tuple(tiers))), tier.number)
         chosen = tier if tier.every else replace(tier, every=best_every(job.timeline, tier, reach))
-        tiers.append(chosen)
+        tiers[place] = chosen
         interval = chosen.every * spec.workload.step
         notes.append(_saying(chosen, interval, reach, optimal=not tier.every))
     return tuple(tiers), notes, interval, reach

@@ -50,7 +50,10 @@ def make_tiers(shop: Workshop) -> tuple[Tier, ...]:
 
 def _tier(shop: Workshop, one: RetrySpec | PeerCopySpec | StripeSpec | CheckpointSpec, number: int) -> Tier:
     if isinstance(one, RetrySpec):
-        return Retry(number, one.label, one.granularity)
+        granularity = (
+            "mixed" if one.granularity == "kernel" else one.granularity
+        )  # one and the same: the least that works
+        return Retry(number, one.label, granularity)
     if isinstance(one, PeerCopySpec):
         return PeerCopy(number, one.label, layout(shop.spec).model_gpus, shop.spec.cluster.nic, shop.spec.failures.page)
     if isinstance(one, StripeSpec):

@@ -1,4 +1,4 @@
-"""A small job whose every number is chosen, and failures written down by hand: what exact tests of the engine run on."""
+"""A small job whose every number is chosen, and failures written down by hand: what exact tests of the engine use."""
 
 from __future__ import annotations
 
@@ -72,11 +72,7 @@ BASE: dict[str, Any] = {
         "reset": f"{RESET} s",
         "reboot": f"{REBOOT} s",
     },
-    "failures": {
-        "classes": [
-            {"rate": "1 / 1000 d", "gpus": 16, "detect": f"{DETECT} s", **one} for one in CLASSES
-        ]
-    },
+    "failures": {"classes": [{"rate": "1 / 1000 d", "gpus": 16, "detect": f"{DETECT} s", **one} for one in CLASSES]},
     "protection": [],
     "run": {"horizon": "5000 s"},
 }

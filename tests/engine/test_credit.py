@@ -50,7 +50,7 @@ HELD = {
 # A retry needs a living process and intact critical state.
 AGAIN = {**HELD, "activations": "shsT", "gradients": "shsT", "buffers": "shsT"}
 # A peer copy reaches every rank that holds another copy: not when all processes exit, not past a silent corruption.
-COPIED = {kind: "sTTT" for kind in KINDS} | {
+COPIED = dict.fromkeys(KINDS, "sTTT") | {
     "activations": "shTh",
     "gradients": "shTh",
     "buffers": "shTh",
@@ -66,7 +66,7 @@ INSIDE = {**HELD, "weights": "sTsT", "moments": "sTsT", "burst": "sTsT"}
 INSIDE_CONTIGUOUS = {**INSIDE, "burst": "ssss"}  # six adjacent pages, one parity
 # Across nodes with m = 1: one node of the stripe, so no rack; every surviving member, so not when all processes exit.
 ACROSS = {**COPIED, "rack": "ssss"}
-STORED = {kind: "TTTT" for kind in KINDS} | {
+STORED = dict.fromkeys(KINDS, "TTTT") | {
     "activations": "ThTh",
     "gradients": "ThTh",
     "buffers": "ThTh",
@@ -85,7 +85,11 @@ TABLES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], dict[str, str]]] =
     "peer_copy": ([PEERS], {}, COPIED),
     "peer_copy, moments sharded": ([PEERS], {"workload__parallel__shard": "optimizer"}, COPIED_IN_PART),
     "stripe in one GPU": ([STRIPE], {}, INSIDE),
-    "stripe in one GPU, contiguous": ([{"stripe": {**STRIPE["stripe"], "mapping": "contiguous"}}], {}, INSIDE_CONTIGUOUS),
+    "stripe in one GPU, contiguous": (
+        [{"stripe": {**STRIPE["stripe"], "mapping": "contiguous"}}],
+        {},
+        INSIDE_CONTIGUOUS,
+    ),
     "stripe in one GPU, snapshot": ([{"stripe": {**STRIPE["stripe"], "copy": "snapshot", "cadence": 3}}], {}, INSIDE),
     "stripe across nodes": ([NODES], {}, ACROSS),
     "stripe across nodes, snapshot": (
@@ -119,7 +123,7 @@ def test_only_what_can_recover_is_credited(protection: str, kind: str) -> None:
     assert "".join(found) == table[kind]
 
 
-# Where in the cycle: seconds into a step of 10 s whose last 1 s is the update, with a skew of 0.5 s; then 1 s of encode.
+# Where in the cycle: seconds into a step of 10 s whose last 1 s is the update; skew 0.5 s; 1 s of encode next.
 COMPUTE, SKEWED, UPDATING, ENCODING = 4.2, 8.7, 9.5, 10.5
 PHASES = (COMPUTE, SKEWED, UPDATING, ENCODING)
 WINDOWS: list[tuple[str, list[dict[str, Any]], str, str, str]] = [
@@ -172,7 +176,8 @@ def test_buckets_do_not_help_when_a_process_dies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tier", "mode", "kind"), [(STRIPE, "in_place", "moments"), (STRIPE, "holder", "moments"), (NODES, "in_process", "gpu")]
+    ("tier", "mode", "kind"),
+    [(STRIPE, "in_place", "moments"), (STRIPE, "holder", "moments"), (NODES, "in_process", "gpu")],
 )
 def test_parity_in_place_is_fresh_in_one_step_of_its_cadence(tier: dict[str, Any], mode: str, kind: str) -> None:
     of = scenario({"stripe": {**tier["stripe"], "cadence": 4}}, mode=mode)
@@ -229,14 +234,16 @@ def test_a_process_that_cannot_survive_is_never_repaired_in_place(mode: str) -> 
 
 def test_what_is_not_coded_is_not_rebuilt() -> None:
     """`protect: [weights]` with sharded moments: the moments of a lost GPU are nowhere, those of the weights are."""
-    part = {"workload__protect": ["weights"], "workload__parallel__shard": "optimizer"}
+    part: dict[str, Any] = {"workload__protect": ["weights"], "workload__parallel__shard": "optimizer"}
     of = scenario(NODES, mode="in_process", **part)
     assert hit_at(of, "node", COMPUTE) == "s"
     assert hit_at(scenario(NODES, **part), "moments", COMPUTE) == "s"
     assert hit_at(scenario(NODES, **part), "weights", COMPUTE) == "T"
     assert hit_at(scenario(STRIPE, **part), "moments", COMPUTE) == "s"
-    unique = {"workload__protect": "unique", "workload__parallel__shard": "optimizer"}
-    assert hit_at(scenario(NODES, mode="in_process", **unique), "node", COMPUTE) == "T"  # weights from their live copies
+    unique: dict[str, Any] = {"workload__protect": "unique", "workload__parallel__shard": "optimizer"}
+    assert (
+        hit_at(scenario(NODES, mode="in_process", **unique), "node", COMPUTE) == "T"
+    )  # weights from their live copies
 
 
 def test_only_versions_older_than_a_corruption_are_good() -> None:

@@ -1,4 +1,4 @@
-"""The versions that exist, by arithmetic, against a list of saves that grows and shrinks as the job runs and rolls back."""
+"""The versions that exist, by arithmetic, against a list of saves that grows and shrinks as the job runs on."""
 
 from __future__ import annotations
 

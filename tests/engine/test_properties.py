@@ -110,15 +110,15 @@ def test_the_ledger_closes_for_random_failures(
     limits = {"run": {"horizon": "3000 s", **changes.get("run", {}), "start": start}}
     if "run" in changes:
         del limits["run"]["horizon"]
-    more = {"failures__scale": scale, "failures__law": law, **{**changes, **limits}}
+    more = {"failures__scale": scale, "failures__law": law, **changes, **limits}
     of = scenario(*tiers, mode=mode, **more)
     judge(of, simulate(of, seed=seed, replication=1))
 
 
 TIMES = {
     "length", "update", "skew", "microbatch", "layer", "kernel", "step", "seconds", "process", "communicator", "warmup",
-    "pause", "reset", "reboot", "useful_step", "spare_activation", "encode_anew", "horizon", "encode", "stall", "slower",
-    "lag", "decode_page", "blocked", "read", "keep_seconds", "notice", "mean", "scale",
+    "pause", "reset", "reboot", "useful_step", "spare_activation", "encode_anew", "horizon", "encode", "stall",
+    "slower", "lag", "decode_page", "blocked", "read", "keep_seconds", "notice", "mean", "scale",
 }  # fmt: skip
 SPEEDS = {"nic"}
 
@@ -204,7 +204,7 @@ def test_the_trace_is_the_same_for_every_design() -> None:
     for name, (tiers, changes) in DESIGNS.items():
         spares = {k: v for k, v in changes.items() if k.startswith("workload")}
         for mode in MODES:
-            of = scenario(*tiers, mode=mode, **{"failures__scale": 2e4, **spares})
+            of = scenario(*tiers, mode=mode, **{"failures__scale": 1e5, **spares})
             trace = draw_trace(of.classes, horizon=5000.0, seed=3, replication=1)
             asked = marks if mode == "holder" else marks[::-1]
             drawn = {mark: [trace.mark(event, mark) for event in trace.wall + trace.running] for mark in asked}
@@ -230,7 +230,9 @@ def test_spares_do_not_move_the_failures_of_the_job() -> None:
     jobs = [[e for e in t.wall if e.unit < units[t.classes[e.index].name]] for t in traces]
     assert jobs[0] == jobs[1]
     assert len(traces[1].wall) > len(traces[0].wall)
-    assert [[t.mark(e, "repair") for e in jobs[0]] for t in traces[:1]] == [[traces[1].mark(e, "repair") for e in jobs[1]]]
+    assert [[t.mark(e, "repair") for e in jobs[0]] for t in traces[:1]] == [
+        [traces[1].mark(e, "repair") for e in jobs[1]]
+    ]
 
 
 def test_regions_by_their_bytes() -> None:

@@ -19,8 +19,8 @@ class Redo:
 class Code:
     """A stripe. `pages` = data pages in a GPU, or 0 for members across domains of `domain` GPUs each.
 
-    `stall` stops the job after every `every`-th step. A snapshot's parity is there `lag` s later. Overlapped, an in-place
-    encode runs during the first `encode` s of the next step.
+    `stall` stops the job after every `every`-th step. A snapshot's parity is there `lag` s later. Overlapped, an
+    in-place encode runs during the first `encode` s of the next step.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Store:
-    """A checkpoint tier. `hosts`: the copies lie on hosts, `copies` of each shard on neighbours; else nothing ends them."""
+    """A checkpoint tier. `hosts`: the copies lie on hosts, `copies` of each shard on neighbours."""
 
     name: str
     every: int
@@ -57,7 +57,10 @@ class Store:
 
 @dataclass(frozen=True)
 class Failure:
-    """One failure. `when` on the wall, or on the clock of running time. scope: pages gpu node rack process link silent."""
+    """One failure, `when` on the wall or on the clock of running time.
+
+    scope: pages, gpu, node, rack, process, link or silent.
+    """
 
     when: float
     scope: str

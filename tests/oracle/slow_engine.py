@@ -1,12 +1,12 @@
 """A second simulator of the job, to judge the engine by: plain, slow, one event for each step, encode and save.
 
-Written from the description of the model, not from the engine: it shares no code with it. Where the two differ, one is
-wrong. Everything is kept as it would be in the job: saves are lists that grow and are deleted, time passes piece by piece.
+Written from the description of the model, not from the engine: it shares no code with it. Where the two differ, one
+is wrong. Everything is kept as it would be in the job: saves are lists, time passes piece by piece.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from math import inf
 
 from tests.oracle.setup import Code, Failure, Redo, Save, Setup, Store, keeps
@@ -30,11 +30,10 @@ class SlowJob:
         self.base = 0
         self.saves: dict[str, list[Save]] = {t.name: [Save(0, 0.0, 0.0)] for t in setup.tiers if keeps(t)}
         self.parity: dict[str, int] = {t.name: 0 for t in setup.tiers if isinstance(t, Code)}
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.recovered_by: Counter[str] = Counter()
         self.failures = 0
         self.remaps = 0
-        self.hosts_lost: set[int] = set()  # ever
         self.wall_failures = sorted((f for f in setup.failures if not f.running), key=lambda f: f.when)
         self.running_failures = sorted((f for f in setup.failures if f.running), key=lambda f: f.when)
         self.hidden: list[tuple[float, float, Failure]] = []  # (found, since, silent corruption)
@@ -94,15 +93,8 @@ class SlowJob:
         """An encode or the blocked part of a save has ended."""
         if keeps(tier):
             self.saves[tier.name].append(Save(self.version, self.stepped_at, self.wall + tier.lag))
-            self.delete_old(tier)
         else:
             self.parity[tier.name] = self.version
-
-    def delete_old(self, tier: Code | Store) -> None:
-        """`keep: n`: an older copy goes when a newer one has become usable."""
-        if isinstance(tier, Store) and tier.keep_count:
-            kept = [s for s in self.saves[tier.name] if s.usable <= self.wall][-tier.keep_count :]
-            self.saves[tier.name] = kept + [s for s in self.saves[tier.name] if s.usable > self.wall]
 
     def encoded(self, tier: Code) -> int:
         """The version that an in-place stripe's parity describes."""

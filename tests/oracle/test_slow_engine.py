@@ -38,3 +38,13 @@ def check_world(seed: int) -> None:
 @given(seed=st.integers(0, 10**9))
 def test_engine_is_the_slow_engine(seed: int) -> None:
     check_world(seed)
+
+
+def check_worlds() -> None:
+    """A fixed set of worlds, for the planted faults."""
+    for seed in range(600):
+        check_world(seed)
+
+
+def test_fixed_worlds() -> None:
+    check_worlds()

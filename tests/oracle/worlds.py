@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 from random import Random
-from typing import Any
 
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.laws import duration, lifetime
@@ -19,7 +18,8 @@ from gemsim.protection.stripe import Cadence, MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Steps, Tier
 from gemsim.scenario import Restart, Scenario
 from gemsim.scenario.build import timeline
-from tests.oracle.setup import Code, Failure, Redo, Setup, Store
+from tests.oracle.setup import Failure, Setup
+from tests.oracle.told import at, told
 
 GRID = Grid(gpus=32, per_node=4, per_rack=8, per_switch=32)
 SIZES = {"weights": 20, "moments": 30, "gradients": 10, "activations": 20, "buffers": 5, "context": 5, "free": 10}
@@ -95,7 +95,7 @@ class World:
             update=steps.update,
             skew=steps.skew,
             granules={"kernel": steps.kernel, "layer": steps.layer, "microbatch": steps.microbatch},
-            tiers=tuple(_told(tier) for tier in s.tiers),
+            tiers=tuple(told(tier) for tier in s.tiers),
             mode=s.restart.mode,
             process=s.restart.process,
             communicator=s.restart.communicator,
@@ -117,7 +117,7 @@ class World:
         if scope == "memory":
             held = hit.contained < kind.contained
             scope, action = ("pages", action) if held else ("gpu", kind.uncontained_action)
-            region = _at(hit.region, [(name, size / 90) for name, size in SIZES.items() if name != "free"])
+            region = at(hit.region, [(name, size / 90) for name, size in SIZES.items() if name != "free"])
         return Failure(
             when=hit.when * self.scenario.horizon,
             scope=scope,
@@ -127,44 +127,10 @@ class World:
             repair=kind.repair.mean,
             survives=kind.process_survives,
             region=region,
-            rows=int(_at(hit.rows, [(str(rows), share) for rows, share in ROWS])),
+            rows=int(at(hit.rows, [(str(rows), share) for rows, share in ROWS])),
             place=hit.place,
             running=kind.exposure == "running",
         )
-
-
-def _at(u: float, shares: list[tuple[str, float]]) -> str:
-    for name, share in shares:
-        u -= share
-        if u < 0:
-            return name
-    return shares[-1][0]
-
-
-def _told(tier: Tier) -> Redo | Code | Store:
-    if isinstance(tier, Retry):
-        return Redo(tier.name, tier.granularity)
-    if isinstance(tier, Checkpoint):
-        on_hosts = tier.target != "remote"
-        return Store(
-            tier.name, tier.every, tier.blocked, tier.lag, tier.read, tier.keep_count, tier.keep_seconds, on_hosts,
-            tier.copies,
-        )  # fmt: skip
-    assert isinstance(tier, (PageStripe, MemberStripe))
-    c = tier.cadence
-    extra: dict[str, Any]
-    if isinstance(tier, PageStripe):
-        s = tier.stripes
-        extra = {"pages": s.pages, "interleaved": s.mapping == "interleaved", "decode_page": tier.decode_page}
-    else:
-        extra = {
-            "domain": GRID.size(tier.stripes.unit),
-            "rebuild": tuple(tier.rebuild_seconds(lost) for lost in range(tier.stripes.m + 1)),
-        }
-    return Code(
-        tier.name, c.every, c.copy == "snapshot", c.stall, c.encode, c.overlap, c.lag, c.buckets, tier.stripes.k,
-        tier.stripes.m, **extra,
-    )  # fmt: skip
 
 
 ENOUGH = 99  # spares: no recovery ever waits for a repair

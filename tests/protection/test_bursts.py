@@ -1,4 +1,4 @@
-"""Which bursts of pages a stripe survives: the rule against every start counted out, and against the twin's own counts."""
+"""Which bursts of pages a stripe survives: the rule against every start counted out, and against the twin's counts."""
 
 from __future__ import annotations
 

@@ -25,9 +25,7 @@ stalls = st.builds(
 def timelines(draw: st.DrawFn) -> Timeline:
     """Up to three stalls at a boundary; a first save may come early (saves anchored to the wall)."""
     drawn = draw(st.lists(stalls, max_size=3))
-    return Timeline(
-        draw(lengths), tuple(Stall(tier, every, s, first) for tier, (every, first, s) in enumerate(drawn))
-    )
+    return Timeline(draw(lengths), tuple(Stall(tier, every, s, first) for tier, (every, first, s) in enumerate(drawn)))
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,9 @@ def test_the_seconds_in_each_stall_are_those_of_the_loop(timeline: Timeline, tic
             spent[piece.stall] += min(max(0.0, running - piece.start), piece.end - piece.start)
         elif piece.end <= running:
             done = piece.steps + 1
-    assert timeline.stalled(running) == (done, pytest.approx(tuple(spent), abs=1e-9))
+    steps, seconds = timeline.stalled(running)
+    assert steps == done
+    assert seconds == pytest.approx(tuple(spent), abs=1e-9)
 
 
 @given(timelines(), st.integers(0, 60))

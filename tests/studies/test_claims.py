@@ -82,7 +82,7 @@ class TestWidths:
 
 class TestLayouts:
     def test_the_ladder_at_16_384_gpus(self, seed: int) -> None:
-        """Retry and the in-GPU stripe bring nothing where the hit process dies; a stripe across racks and CPU memory do."""
+        """Retry and the in-GPU stripe bring nothing where the hit process dies; cross-rack and CPU memory do."""
         where = {"gpus": 16384, "write": "200 GB/s", "restart": "in_process"}
         names = ("store only", "retry", "in-GPU stripe", "cross-rack stripe", "CPU memory")
         store, retry, inside, across, cpu = (ettr(rows(point("layouts", n, **where), FEW, seed=seed)) for n in names)
