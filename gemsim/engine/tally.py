@@ -32,7 +32,7 @@ class Tally:
         self.rollbacks += len(strikes) if plan.version is not None else 0
         touched = [self._count(scenario, strike, plan.tier) for strike in strikes]
         self.touch_failures += sum(touched)
-        self.touch_lost += cost if any(touched) else 0.0
+        self.touch_lost += cost if touched[0] else 0.0
         first = scenario.classes[strikes[0].event.index].name
         self.by_class[first][1] += cost
 

@@ -106,6 +106,8 @@ def verdict(group: Group) -> str:
         asked = ", ".join(group.require) or "nothing"
         return f"No best: none of {len(group.designs)} simulated designs meets the requirement on {asked}."
     tied, allowed = len(group.choice.tied), len(group.allowed)
+    if len(group.designs) == 1:
+        return f"One design: ETTR {best['ettr']:.4f}; nothing to choose here, compare it with the other groups."
     head = f"Best: {group.name(best)}: ETTR {best['ettr']:.4f}"
     if tied == 1:
         return f"{head}, the largest of {allowed}; no other is within the tie band."
@@ -118,7 +120,8 @@ def advice(group: Group) -> list[str]:
     """What decides between the designs of a group, and what follows from it."""
     if group.best is None or group.reference is None:
         return []
-    said = [_what_decides(group), *_noise(group), *_idle_code(group), *_burst(group), *_axes(group)]
+    decides = [_what_decides(group)] if len(group.designs) > 1 else []
+    said = [*decides, *_noise(group), *_idle_code(group), *_burst(group), *_axes(group)]
     excluded = [row for row in group.designs if row not in group.allowed]
     if excluded:
         most = max(row["ettr_diff"] for row in excluded)
@@ -152,7 +155,7 @@ def _what_decides(group: Group) -> str:
     gaps = {id(row): row["ettr_diff"] for row in allowed}
     spread = max(abs(gap) for gap in gaps.values())
     if len(allowed) == 1:
-        return "There is one design only: nothing to choose."
+        return "One design only meets the requirement."
     if tied == len(allowed):
         flat = f"ETTR does not decide here: all {tied} designs are within {points_of(spread)} of the largest"
         bare = group.best["memory_overhead"] == 0.0 and any(row["memory_overhead"] > 0.0 for row in allowed)
