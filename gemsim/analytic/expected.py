@@ -40,9 +40,14 @@ def expected(
     numbers = {"failures_analytic": rate * wall, "overhead_analytic": overhead}
     if rate == 0.0:
         return numbers
-    fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(scenario, b))
-    # a failure that strikes while another is being recovered ends as that one does: mostly in a roll-back
-    mild = sum(b.rate for b in found if b.ending != "roll_back" and _covered(scenario, b))
+    natures = {b.nature for b in found}
+    covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
+    fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(b, covering[b.nature]))
+    # a failure that strikes while another is being recovered ends as that one does: mostly in a roll-back, which is a
+    # fall-back where a tier before the last one covers the loss
+    last = len(scenario.tiers) - 1
+    early = {nature for nature, tier in covering.items() if tier is not None and tier < last}
+    mild = sum(b.rate for b in found if b.ending != "roll_back" and b.nature in early)
     fallen += mild * (1.0 - running)
     lost = max(0.0, 1.0 - ettr - overhead)
     longer = (wall_per_running - 1.0) / standing if standing else 1.0
@@ -55,15 +60,8 @@ def expected(
     }
 
 
-def _covered(scenario: Scenario, branch: Branch) -> bool:
-    """A tier before the last one covers the loss, so a recovery by the last would be a fall-back."""
-    covering = first_covering(scenario.tiers, branch.nature, scenario.platform)
-    return covering is not None and covering < len(scenario.tiers) - 1
-
-
-def _falls_back(scenario: Scenario, branch: Branch) -> bool:
+def _falls_back(branch: Branch, covering: int | None) -> bool:
     """Recovered by a later tier than the first whose `survives` column covers the loss; `held` is none."""
-    covering = first_covering(scenario.tiers, branch.nature, scenario.platform)
     return covering is not None and branch.tier != HELD and not 0 <= branch.number <= covering
 
 

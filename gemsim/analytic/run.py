@@ -6,6 +6,7 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp
 from typing import Any
@@ -17,7 +18,8 @@ from gemsim.errors import NotCovered
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.laws import Duration
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.reach import Branch, Job, branches
+from gemsim.protection.kinds import Job
+from gemsim.protection.reach import Branch, branches
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
@@ -65,22 +67,34 @@ def predict(scenario: Scenario) -> dict[str, Any]:
         s.seconds / s.every for n, s in stalls.items() if main is None or n != main.number
     )
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
+    kinds = {
+        "restarting": joined(groups.restarting),
+        "in_place": joined(groups.in_place),
+        "keeping": joined(groups.keeping),
+    }
+    standing = interruptions(**kinds)
     ettr = general_ettr(
         steps * pace,
         delta,
-        restarting=groups.restarting,
-        in_place=groups.in_place,
-        keeping=groups.keeping,
+        **kinds,
+        rates=standing,
         step=pace,
         write_lag=lag,
         overhead=pace / scenario.useful_step - 1.0,
     )
-    standing = interruptions(restarting=groups.restarting, in_place=groups.in_place, keeping=groups.keeping)
     ettr = (ettr - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     error = _error(scenario, groups, ettr, steps * pace)
     kind = "exact" if groups.doubt + groups.extra + groups.silent < NEGLIGIBLE else "first_order"
     others = expected(scenario, found, ettr=ettr, wall_per_running=standing.wall_per_running, standing=groups.standing)
     return {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, **others}
+
+
+def joined(classes: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Classes that stand still equally long as one class."""
+    rates: dict[float, float] = {}
+    for rate, seconds in classes:
+        rates[seconds] = rates.get(seconds, 0.0) + rate
+    return [(rate, seconds) for seconds, rate in rates.items()]
 
 
 def _job(scenario: Scenario) -> Job:

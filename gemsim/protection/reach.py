@@ -6,20 +6,21 @@ which the outcome is the same. Each cell's outcome is asked of the tiers themsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import lcm
 
 from gemsim.failures.classes import FailureClass
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.damage import UNITS, Damage, Nature, PageHit, consequence
+from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.decide import decide
+from gemsim.protection.kinds import Job, kinds_of
 from gemsim.protection.occupancy import decodable_share
 from gemsim.protection.retry import GRANULES, Retry, granule_seconds
 from gemsim.protection.stripe import MemberStripe, PageStripe
-from gemsim.protection.tier import Moment, Plan, Platform, Tier
-from gemsim.protection.timeline import Phase, Timeline
+from gemsim.protection.tier import Moment, Plan, Tier
+from gemsim.protection.timeline import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +56,7 @@ class Cell:
 Outcomes = dict[tuple[str, int, str, float], tuple[float, float]]
 """(tier, number, ending, recovery) -> share of failures, and that share times the mean redo."""
 Known = dict[tuple[tuple[int, ...], Damage], Outcomes]
-"""(how many tiers are asked, damage) -> outcomes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What the enumeration looks at."""
-
-    platform: Platform
-    timeline: Timeline
-    tiers: tuple[Tier, ...]
-    classes: tuple[FailureClass, ...]
-    mode: str
-    replace_unit: str
+"""(the tiers that are asked, damage) -> outcomes."""
 
 
 def branches(job: Job) -> tuple[Branch, ...]:
@@ -76,39 +65,14 @@ def branches(job: Job) -> tuple[Branch, ...]:
     known: Known = {}  # most classes leave one of a few kinds of damage
     found: list[Branch] = []
     for kind in job.classes:
-        for share, nature, damage, action in _kinds(job, kind):
+        for share, nature, damage, action in kinds_of(job, kind):
             rate = kind.rate * share
             if rate > 0.0:
                 for chance, tiers in _still_held(job, kind):
-                    outcomes = _outcomes(replace(job, tiers=tiers), damage, cells, known)
+                    held = job if tiers is job.tiers else replace(job, tiers=tiers)
+                    outcomes = _outcomes(held, damage, cells, known)
                     found += _branches(kind, rate * chance, nature, damage, action, outcomes)
     return tuple(found)
-
-
-def _kinds(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Damage, str]]:
-    """(share, nature, damage, action) of a class: contained or not, by region, burst and place."""
-    if kind.scope != "memory":
-        nature = _nature(kind)
-        action = kind.action if kind.scope != "silent" or kind.evict_on_detect else "restart_app"
-        for weight, gpu in _positions(job, nature, action):
-            damage = _damage(job, kind, nature, action, None, gpu)
-            if kind.scope == "silent":
-                damage = damage.join(Damage(alive=False, corrupt_since=0.0))
-            yield weight, nature, damage, action
-        return
-    for region, share in job.platform.memory.landing(kind.lands):
-        if region == "free":
-            continue
-        for rows, chance in _bursts(job, kind, region):
-            for weight, place in _places(job, region):
-                hit = PageHit(0, region, rows, kind.rows_to_pages, place)
-                nature = Nature("pages", region)
-                damage = _damage(job, kind, nature, kind.action, hit, 0)
-                yield kind.contained * share * chance * weight, nature, damage, kind.action
-        nature = Nature("gpu", region)
-        action = kind.uncontained_action
-        for weight, gpu in _positions(job, nature, action):
-            yield (1 - kind.contained) * share * weight, nature, _damage(job, kind, nature, action, None, gpu), action
 
 
 def _still_held(job: Job, kind: FailureClass) -> list[tuple[float, tuple[Tier, ...]]]:
@@ -134,57 +98,6 @@ def _span(job: Job, tier: Checkpoint) -> float:
         return tier.keep_seconds
     pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls if s.every)
     return min(tier.keep_seconds, (tier.keep_count - 0.5) * tier.every * pace)
-
-
-def _nature(kind: FailureClass) -> Nature:
-    if kind.scope == "silent":
-        return Nature("corrupt")
-    if kind.scope == "sram":
-        return Nature("gpu")
-    if kind.scope == "link" or (kind.scope == "switch" and kind.action == "none"):
-        return Nature("nothing")
-    return Nature(kind.scope)
-
-
-def _damage(job: Job, kind: FailureClass, nature: Nature, action: str, hit: PageHit | None, gpu: int) -> Damage:
-    return consequence(
-        mode=job.mode,
-        nature=nature,
-        action=action,
-        gpu=gpu,
-        grid=job.platform.grid,
-        hit=hit,
-        survives=kind.process_survives,
-        replace_unit=job.replace_unit,
-    )
-
-
-def _bursts(job: Job, kind: FailureClass, region: str) -> Sequence[tuple[int, float]]:
-    """Only where pages are coded does the length of a burst matter."""
-    coded = any(isinstance(tier, PageStripe) and region in tier.regions for tier in job.tiers)
-    return kind.rows if coded else ((1, 1.0),)
-
-
-def _places(job: Job, region: str) -> list[tuple[float, float]]:
-    """(weight, place) of one hit in the middle of each update bucket."""
-    buckets = [t.cadence.buckets for t in job.tiers if isinstance(t, PageStripe) and region in t.regions]
-    count = max(buckets, default=1)
-    return [(1 / count, (i + 0.5) / count) for i in range(count)]
-
-
-def _positions(job: Job, nature: Nature, action: str) -> list[tuple[float, int]]:
-    """(weight, GPU) to try: one, unless the domain that goes is wider than the one that members are spread over."""
-    grid = job.platform.grid
-    unit = {"reset": "gpu", "reboot": "node", "replace": job.replace_unit}.get(action, "gpu")
-    unit = "node" if unit == "tray" else unit
-    widest = max((u for u in (unit, nature.kind) if u in UNITS), key=UNITS.index, default="gpu")
-    spread = [t.stripes.unit for t in job.tiers if isinstance(t, MemberStripe)]
-    spread += ["node" for t in job.tiers if isinstance(t, Checkpoint) and t.target != "remote"]
-    if all(UNITS.index(widest) <= UNITS.index(u) for u in spread):
-        return [(1.0, 0)]
-    count = grid.count(widest)
-    tried = min(count, 32)
-    return [(1 / tried, (i * count // tried) * grid.size(widest)) for i in range(tried)]
 
 
 def _cells(job: Job) -> tuple[Cell, ...]:

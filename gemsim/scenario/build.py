@@ -10,7 +10,8 @@ from gemsim.errors import Infeasible
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
 from gemsim.protection.interval import optimal_interval
-from gemsim.protection.reach import Branch, Job, branches
+from gemsim.protection.kinds import Job
+from gemsim.protection.reach import Branch, branches
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Stall, Timeline

@@ -10,7 +10,8 @@ import pytest
 
 from gemsim import scenario
 from gemsim.errors import Infeasible
-from gemsim.protection.reach import Job, branches
+from gemsim.protection.kinds import Job
+from gemsim.protection.reach import branches
 from gemsim.protection.stripe import MemberStripe
 from gemsim.scenario import Scenario, describe
 from tests.studies.world import designs, ettr, matching, point, rows, spec, surely_above, twin
