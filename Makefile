@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 
 run: $(VENV)/.installed
 	$(BIN)/gemsim sweep $(STUDY) --quick
+	@echo "next: $(BIN)/gemsim check $(STUDY), or $(BIN)/gemsim sweep $(STUDY) for the full study"
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not long"
@@ -36,6 +37,7 @@ clean:
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gemsim needs Python 3.11 or later; name one with make PYTHON=...")'
+	@echo "installing into $(VENV) (about half a minute)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@

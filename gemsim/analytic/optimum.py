@@ -10,6 +10,7 @@ from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.scenario import Scenario
 from gemsim.scenario.build import best_every, timeline
+from gemsim.units import brief
 
 HOPELESS = 0.5  # ETTR at the optimum below which periodic saving alone does not work
 
@@ -31,10 +32,12 @@ def optimum(scenario: Scenario) -> dict[str, Any]:
     except NotCovered:
         return {}
     seconds = every * scenario.useful_step
-    notes = [f"optimum: {last.name} every {seconds:.4g} s of work would give ETTR {ettr:.4f} (closed form)"]
+    same = every == last.every
+    there = "ETTR at this interval" if same else f"its optimum, every {brief(seconds, 'time')} of work, would give ETTR"
+    notes = [f"Tier {last.name}: {there} {ettr:.4f} (closed form)"]
     if ettr < HOPELESS:
         notes.append(
-            f"optimum: periodic saving alone does not work here, ETTR at its best is {ettr:.2f}; shorten the blocked "
-            "time and the restart, or recover without a roll-back (peer copies, stripes across nodes, replica groups)"
+            f"Periodic saving alone does not work here: ETTR at its best is {ettr:.2f}; shorten the blocked time and "
+            "the restart, or recover without a roll-back (peer copies, stripes across nodes, replica groups)"
         )
     return {"optimum_interval_s": seconds, "optimum_ettr": ettr, "notes": notes}

@@ -147,6 +147,7 @@ def general_ettr(
     step: float = 0.0,
     write_lag: float = 0.0,
     overhead: float = 0.0,
+    rates: Interruptions | None = None,
 ) -> float:
     """Useful share of wall time with classes that roll back, repair in place, or restart with the state kept.
 
@@ -155,14 +156,16 @@ def general_ettr(
     interrupted attempt]); here it is taken per running second, which also holds without roll-backs. A kept restart
     loses the unfinished step only (`step` seconds; 0 = loses nothing) and starts the checkpoint clock again.
     `write_lag`: a save counts once that many wall seconds pass without a roll-back class firing. `overhead` = encode
-    seconds per second of useful step. Failures while standing still: `interruptions`. Kind: exact without `keeping`,
+    seconds per second of useful step. Failures while standing still: `interruptions`, given as `rates` where they are
+    known already. Kind: exact without `keeping`,
     or with `write_lag` = 0; with both, exact only if the write goes on through a kept restart, else first order
     (error about keep rate x write_lag x roll-back rate x tau).
     """
     _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
     if tau == 0.0:
         return 0.0
-    rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
+    if rates is None:
+        rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
     if math.isinf(rates.wall_per_running):
         return 0.0
     cycle = tau + delta

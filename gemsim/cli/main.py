@@ -24,17 +24,17 @@ COMMANDS = {
     "sweep": "Simulate every design point of a study and say which protects best.",
     "calibrate": "Measure what coding costs on this machine, as a profile.",
 }
-NOT_BUILT = {
-    "recommend": "Search for the best design.",
-    "sensitivity": "Which inputs decide the answer.",
-    "explain": "Follow one run failure by failure.",
-    "fit": "Fit failure laws to a log.",
-    "report": "Write a sweep as one HTML page.",
-    "validate": "Set published outcomes beside ours.",
-    "systems": "List the named systems.",
-    "timeline": "Draw one run over time.",
-    "backtest": "Replay a site's own failures.",
-    "merge": "Join the rows of several folders.",
+NOT_BUILT = {  # what it will do, what to do until then
+    "recommend": ("Search for the best design.", "sweep with `require:` names the best point"),
+    "sensitivity": ("Which inputs decide the answer.", "sweep the input in question"),
+    "explain": ("Follow one run failure by failure.", "rows/ in the output folder counts by class and tier"),
+    "fit": ("Fit failure laws to a log.", "write the classes under failures: in the study"),
+    "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
+    "validate": ("Set published outcomes beside ours.", "the test suite holds the published checks of this version"),
+    "systems": ("List the named systems.", "write the system as a list of tiers under protection:"),
+    "timeline": ("Draw one run over time.", "rows/ in the output folder has the time by category"),
+    "backtest": ("Replay a site's own failures.", "write the site's rates under failures: in the study"),
+    "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),
 }
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130
 
@@ -71,12 +71,12 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Not built in this version"):
-            formatter.write_dl(list(NOT_BUILT.items()))
+            formatter.write_dl([(name, what) for name, (what, _) in NOT_BUILT.items()])
 
 
 def _not_built(name: str) -> click.Command:
     def refuse() -> None:
-        raise NotBuilt(f"gemsim {name}")
+        raise NotBuilt(f"gemsim {name}", f"until then: {NOT_BUILT[name][1]}")
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     return click.Command(name, callback=refuse, context_settings=settings, add_help_option=False)

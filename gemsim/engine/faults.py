@@ -52,11 +52,12 @@ class Injector:
 
     def pop(self, now: float, running: float, advancing: bool) -> tuple[Event, float | None]:
         """The event due at `now` and, for a detection, since when the state has been corrupt."""
-        if self.detections and self.detections[0][0] <= now:
-            _, _, since, event = heappop(self.detections)
-            return event, since
         wall = self.trace.wall[self.next_wall].time if self.next_wall < len(self.trace.wall) else inf
         due = self.trace.running[self.next_running].time - running if self._running_left(advancing) else inf
+        # Not `<= now`: the clock may have stopped one rounding short of the time that `peek` gave.
+        if self.detections and self.detections[0][0] <= min(wall, now + due):
+            _, _, since, event = heappop(self.detections)
+            return event, since
         if wall <= now + due:
             self.next_wall += 1
             return self.trace.wall[self.next_wall - 1], None

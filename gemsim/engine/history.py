@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from gemsim.protection.timeline import Timeline, end_of_save, saves_done
 
+SAME_MOMENT = 1e-6  # running seconds that rounding may part; far less than a step
+
 
 class Life:
     """One stretch of running from version `base`; `pieces` map running seconds to wall seconds across in-place
@@ -30,8 +32,9 @@ class Life:
         self.pieces.append((running, wall))
 
     def wall_at(self, running: float) -> float:
-        """Wall time at which the life had run so long."""
-        start, wall = self.pieces[bisect_right(self.pieces, (running, float("inf"))) - 1]
+        """Wall time at which the life had first run so long: before a pause that begins just then."""
+        number = bisect_right(self.pieces, (running - SAME_MOMENT, float("inf"))) - 1
+        start, wall = self.pieces[max(0, number)]
         return wall + (running - start)
 
 
@@ -43,14 +46,25 @@ class History:
         self.lags = lags
         self.volatile = volatile  # tiers whose versions live in GPU memory and start anew with each life
         self.lives: list[Life] = []
+        self.savers: dict[int, list[Life]] = {tier: [] for tier in stalls}  # ended lives that made a version
 
     def begin(self, life: Life) -> None:
         """A new life; whatever is newer than its base has left the lineage."""
-        while self.lives and self.lives[-1].base > life.base:
-            self.lives.pop()
+        if self.lives:
+            self._keep(self.lives[-1])
+        for lives in (self.lives, *self.savers.values()):
+            while lives and lives[-1].base > life.base:
+                lives.pop()
         if self.lives:
             self.lives[-1].cap = min(self.lives[-1].cap, life.base)
         self.lives.append(life)
+
+    def _keep(self, ended: Life) -> None:
+        """Note which tiers an ended life has versions for, so that a search never walks lives without any."""
+        running, _ = ended.ended or (0.0, 0.0)
+        for tier, number in self.stalls.items():
+            if tier not in self.volatile and saves_done(ended.timeline, number, running):
+                self.savers[tier].append(ended)
 
     def versions(self, tier: int, *, running: float, wall: float) -> Iterator[tuple[int, float]]:
         """(version, wall time of its capture) of the finished saves of one tier, newest first.
@@ -58,12 +72,13 @@ class History:
         The state that the job began with (version 0) counts as saved at time 0; a volatile tier holds the base of the
         present life.
         """
-        for life in reversed(self.lives):
-            end_running, end_wall = life.ended or (running, wall)
-            yield from self._of_life(life, tier, end_running, end_wall)
-            if tier in self.volatile:
-                yield life.base, life.pieces[0][1]
-                return
+        present = self.lives[-1]
+        yield from self._of_life(present, tier, *(present.ended or (running, wall)))
+        if tier in self.volatile:
+            yield present.base, present.pieces[0][1]
+            return
+        for life in reversed(self.savers[tier]):
+            yield from self._of_life(life, tier, *(life.ended or (running, wall)))
         yield 0, 0.0
 
     def _of_life(self, life: Life, tier: int, running: float, wall: float) -> Iterator[tuple[int, float]]:

@@ -105,7 +105,8 @@ class Job:
         kind = self.scenario.classes[event.index]
         if event.unit >= kind.units:
             repair = float(kind.repair.quantile(self.trace.mark(event, "repair")))
-            self.tally.failures_idle += self.pool.lose_idle(self.env.now, self.env.now + repair)
+            spare = (event.unit - kind.units) * self.scenario.spare_nodes // kind.spare_units
+            self.tally.failures_idle += self.pool.lose_idle(spare, self.env.now, self.env.now + repair)
             return None
         if kind.scope == "silent" and since is None:
             self.tally.failures += 1
@@ -135,7 +136,7 @@ class Job:
             if again is not None:
                 self._strike(recovery, again)
                 left = recovery.down
-        self.tally.close(self.scenario, recovery.strikes, recovery.plan.tier, self.ledger.lost_to_failures - before)
+        self.tally.close(self.scenario, recovery.strikes, recovery.plan, self.ledger.lost_to_failures - before)
         self._resume(recovery)
 
     def _strike(self, recovery: Recovery, strike: Strike) -> None:
@@ -150,7 +151,7 @@ class Job:
             return
         killed = recovery.strikes[0].wall if recovery.killed_at is None else recovery.killed_at
         if recovery.rolls_back:
-            self.remaps = self.remaps if recovery.damage.alive else 0
+            self.remaps = 0 if recovery.refills_memory else self.remaps
             self._forget_corruptions(recovery, killed)
         self.life.ended = (self.running, killed)
         self._begin_life(recovery.version)

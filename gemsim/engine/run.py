@@ -46,10 +46,11 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
     row.update({f"{name}_s": seconds[name] for name in LEDGER})
     row.update(
         at_risk_s=job.at_risk(),
-        steps=round(seconds["productive"] / scenario.useful_step - 0.5),
+        steps=int(seconds["productive"] / scenario.useful_step + 1e-6),
         failures=tally.failures,
         failures_idle=tally.failures_idle,
         fallbacks=tally.fallbacks,
+        rollbacks=tally.rollbacks,
         unrecoverable=tally.unrecoverable,
         wasted_failures_s=seconds["wasted"] + seconds["recovery"],
         cost_failures_s=job.ledger.lost_to_failures,

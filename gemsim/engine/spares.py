@@ -36,10 +36,10 @@ class SparePool:
                 ready = max(ready, heappop(self.returns))
         return ready
 
-    def lose_idle(self, now: float, until: float) -> bool:
-        """An idle spare fails: True when there was one to fail."""
+    def lose_idle(self, number: int, now: float, until: float) -> bool:
+        """Spare `number` (from 0) fails: True when that many were idle, so that idle ones fail at their own rate."""
         self.settle(now)
-        if self.idle == 0:
+        if number >= self.idle:
             return False
         self.idle -= 1
         self.send_to_repair(until)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gemsim.engine.faults import Strike
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.decide import first_covering
-from gemsim.protection.tier import HELD, START
+from gemsim.protection.tier import HELD, START, Plan
 from gemsim.scenario import Scenario
 
 
@@ -19,18 +19,20 @@ class Tally:
     failures: int = 0
     failures_idle: int = 0
     fallbacks: int = 0
+    rollbacks: int = 0  # failures recovered to an older version
     unrecoverable: int = 0
     touch_failures: int = 0
     touch_lost: float = 0.0
     by_class: dict[str, list[float]] = field(default_factory=dict)  # class -> [count, seconds lost]
     by_tier: Counter[str] = field(default_factory=Counter)
 
-    def close(self, scenario: Scenario, strikes: list[Strike], recovered_by: str, cost: float) -> None:
-        """One recovery is over: its cost goes to the failure that began it."""
-        self.unrecoverable += recovered_by == START
-        touched = [self._count(scenario, strike, recovered_by) for strike in strikes]
+    def close(self, scenario: Scenario, strikes: list[Strike], plan: Plan, cost: float) -> None:
+        """One recovery is over by `plan`: its cost goes to the failure that began it."""
+        self.unrecoverable += plan.tier == START
+        self.rollbacks += len(strikes) if plan.version is not None else 0
+        touched = [self._count(scenario, strike, plan.tier) for strike in strikes]
         self.touch_failures += sum(touched)
-        self.touch_lost += cost if any(touched) else 0.0
+        self.touch_lost += cost if touched[0] else 0.0
         first = scenario.classes[strikes[0].event.index].name
         self.by_class[first][1] += cost
 

@@ -241,6 +241,20 @@ class Duration:
             return self.mean * math.exp(self.sigma * (NormalDist().inv_cdf(u) - self.sigma / 2))
         return self.mean
 
+    def longer(self, seconds: float) -> float:
+        """P(duration > seconds)."""
+        if self.mean == 0.0 or math.isinf(seconds):
+            return 0.0
+        if self.kind == "exponential":
+            return math.exp(-seconds / self.mean)
+        if self.kind == "lognormal":
+            return (
+                1.0
+                if seconds <= 0
+                else 1.0 - NormalDist().cdf(math.log(seconds / self.mean) / self.sigma + self.sigma / 2)
+            )
+        return float(self.mean > seconds)
+
 
 def duration(kind: str, mean: float, sigma: float | None = None) -> Duration:
     """The duration of this kind with this mean in seconds; a lognormal needs `sigma`, of the logarithm.

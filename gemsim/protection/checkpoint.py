@@ -11,6 +11,8 @@ from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.layouts import hosts_of_copies
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform
 
+NEVER = 10**9  # steps between saves of a tier that nothing ever reaches: it is not written at all
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -53,7 +55,7 @@ class Checkpoint:
     def _shards_live(self, damage: Damage, moment: Moment, platform: Platform) -> bool:
         if self.target == "remote":
             return True
-        gone = damage.hosts | moment.missing.get(self.number, frozenset())
+        gone = (damage.disks if self.target == "disk" else damage.hosts) | moment.missing.get(self.number, frozenset())
         hosts = platform.grid.count("node")
         return not any(
             all(copy in gone for copy in hosts_of_copies(host, self.copies, hosts, self.stride)) for host in gone

@@ -60,7 +60,8 @@ class Damage:
 
     pages: tuple[PageHit, ...] = ()
     lost: frozenset[tuple[str, int]] = frozenset()  # domains whose GPU memory is gone
-    hosts: frozenset[int] = frozenset()  # nodes whose CPU memory and disk are gone
+    hosts: frozenset[int] = frozenset()  # nodes whose CPU memory is gone
+    disks: frozenset[int] = frozenset()  # nodes whose disk is gone: a reboot leaves it
     all_gpu_memory: bool = False
     alive: bool = True  # every process lives: repair in place
     restart: str = "in_place"  # in_place | in_process | all_processes
@@ -81,6 +82,7 @@ class Damage:
             pages=self.pages + other.pages,
             lost=self.lost | other.lost,
             hosts=self.hosts | other.hosts,
+            disks=self.disks | other.disks,
             all_gpu_memory=self.all_gpu_memory or other.all_gpu_memory,
             alive=self.alive and other.alive,
             restart=max(self.restart, other.restart, key=severity.index),
@@ -107,13 +109,14 @@ def consequence(
     memory lost. `survives`: the failing process can live on a platform that allows it.
     """
     replaced = action in ("reboot", "replace")
-    lives = survives and action in ("none", "restart_app", "drain_and_reset")  # no process survives a reset
+    lives = survives and nature.kind not in UNITS and action in ("none", "restart_app", "drain_and_reset")
     in_place = mode == "in_place" and lives and nature.region != "context"
     if in_place:
         return Damage(pages=(hit,) if hit else (), communicator=nature.region == "buffers")
     restart = "in_process" if mode in ("in_place", "in_process") else "all_processes"
     lost, hosts = _gone(nature, action, gpu, grid, replace_unit)
-    damage = Damage(lost=lost, hosts=hosts, alive=False, restart=restart, replaced=replaced)
+    disks = hosts if action == "replace" else frozenset()
+    damage = Damage(lost=lost, hosts=hosts, disks=disks, alive=False, restart=restart, replaced=replaced)
     if nature.kind == "pages":
         if mode != "holder":  # the hit process dies and its memory with it
             damage = replace(damage, lost=damage.lost | {("gpu", gpu)})
@@ -130,7 +133,7 @@ def _gone(
     nature: Nature, action: str, gpu: int, grid: Grid, replace_unit: str
 ) -> tuple[frozenset[tuple[str, int]], frozenset[int]]:
     """Domains whose GPU memory and hosts whose CPU memory go with this failure and its hardware action."""
-    own = nature.kind if nature.kind in UNITS and action != "none" else ""
+    own = nature.kind if nature.kind in UNITS else ""
     unit = {"reset": "gpu", "reboot": "node", "replace": "node" if replace_unit == "tray" else replace_unit}.get(
         action, ""
     )

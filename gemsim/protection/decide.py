@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.retry import Retry
-from gemsim.protection.tier import START, Moment, Plan, Platform, Tier, held, state_is_intact
+from gemsim.protection.tier import START, Moment, Plan, Platform, Tier, held
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def decide(
         if plan is None:
             continue
         if copy_is_bad(tier):
-            failed += plan.seconds + tier.notice if hasattr(tier, "notice") else plan.seconds
+            failed += plan.seconds + (tier.notice if isinstance(tier, Checkpoint) else 0.0)
             continue
         return Decision(plan, failed)
     return Decision(Plan(START, 0), failed)
@@ -70,6 +71,3 @@ def first_covering(tiers: Sequence[Tier], nature: Nature, platform: Platform) ->
         if tier.survives(nature, platform):
             return number
     return None
-
-
-__all__ = ["Decision", "decide", "first_covering", "state_is_intact"]

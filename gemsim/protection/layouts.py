@@ -56,17 +56,15 @@ class PageStripes:
     def survivable_burst(self) -> int:
         """Longest run of adjacent pages that is decodable wherever it starts.
 
-        Interleaved: ceil(r / S) <= m, that is r <= the parity pages. Contiguous: m, while a stripe has more than m
-        pages.
+        Interleaved: ceil(r / S) <= m, that is r <= the parity pages. Contiguous: m; where a stripe has no more than m
+        data pages, only a run from the data of the first stripe to its parity is fatal.
         """
         if self.m == 0:
             return 0
         if self.mapping == "interleaved":
-            return min(self.total, self.parity_pages)
-        return self.total if self._data_in_longest() + self.m <= self.m else self.m
-
-    def _data_in_longest(self) -> int:
-        return min(self.k, self.pages)
+            return self.parity_pages
+        data = min(self.k, self.pages)
+        return self.m if data > self.m else self.pages - data + self.m
 
 
 def pages_hit(hit: PageHit, stripes: PageStripes) -> list[int]:

@@ -36,7 +36,8 @@ def _interleaved(stripes: PageStripes, pages: int) -> float:
 
 
 def _contiguous(stripes: PageStripes, pages: int) -> float:
-    """Walk every start over the runs that it touches; the pieces in one run must be at most m."""
+    """Walk every start over the runs that it touches; the pieces in one run must be at most m, and so must the data and
+    the parity of one stripe together."""
     if stripes.stripes == 1:
         return min(1.0, stripes.m / stripes.total)
     ends = _run_ends(stripes)
@@ -49,7 +50,22 @@ def _contiguous(stripes: PageStripes, pages: int) -> float:
         worst = np.maximum(worst, piece)
         left = left - piece
         place = place + piece
-    return float(np.mean(worst <= stripes.m))
+    return float(np.mean((worst <= stripes.m) & ~_data_and_parity(stripes, pages)))
+
+
+def _data_and_parity(stripes: PageStripes, pages: int) -> NDArray[np.bool_]:
+    """Starts in the data whose burst goes on into the parity and takes more than m pages of one stripe together.
+
+    It takes the data of the first stripe from the start on, all data of later ones, and the parity from stripe 0 on.
+    """
+    start = np.arange(stripes.total)
+    parity = np.minimum(start + pages, stripes.total) - stripes.pages
+    first = start // stripes.k
+    whole, part = parity // stripes.m, parity % stripes.m
+    data = np.minimum((first + 1) * stripes.k, stripes.pages) - start
+    fatal = (whole > first) | ((whole == first) & (data + part > stripes.m))
+    result: NDArray[np.bool_] = (start < stripes.pages) & (parity > 0) & fatal
+    return result
 
 
 def _run_ends(stripes: PageStripes) -> Ints:

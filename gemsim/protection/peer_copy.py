@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from gemsim.protection.damage import Damage, Nature, PageHit
+from gemsim.protection.damage import Damage, Grid, Nature, PageHit
+from gemsim.protection.state import CRITICAL
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform
 
 
@@ -46,7 +47,7 @@ class PeerCopy:
         if damage.lost:
             if not all(r.copies > 1 for r in platform.memory.regions if r.critical and r.bytes > 0):
                 return None
-            if not self._a_copy_lives(damage, platform):
+            if not copy_lives(platform.grid.gpus // self.model_gpus, damage, platform.grid):
                 return None
             seconds += platform.memory.critical / self.nic
         if not damage.lost and not any(regions[hit.region].critical for hit in damage.pages):
@@ -57,9 +58,9 @@ class PeerCopy:
         region = next(r for r in platform.memory.regions if r.name == hit.region)
         return not region.critical or region.copies > 1
 
-    def _a_copy_lives(self, damage: Damage, platform: Platform) -> bool:
-        """Not all peers of any lost GPU are lost with it."""
-        grid = platform.grid
-        gone = {gpu for unit, number in damage.lost for gpu in grid.members(unit, number)}
-        peers = grid.gpus // self.model_gpus
-        return all(count < peers for count in Counter(gpu % self.model_gpus for gpu in gone).values())
+
+def copy_lives(copies: int, damage: Damage, grid: Grid) -> bool:
+    """Not all GPUs that hold one and the same part of a region with so many copies are lost or hit together."""
+    gone = {gpu for unit, number in damage.lost for gpu in grid.members(unit, number)}
+    gone |= {hit.gpu for hit in damage.pages if hit.region in CRITICAL}
+    return all(count < copies for count in Counter(gpu % (grid.gpus // copies) for gpu in gone).values())

@@ -6,20 +6,21 @@ which the outcome is the same. Each cell's outcome is asked of the tiers themsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import lcm
 
 from gemsim.failures.classes import FailureClass
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.damage import UNITS, Damage, Nature, PageHit, consequence
+from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.decide import decide
+from gemsim.protection.kinds import Job, kinds_of
 from gemsim.protection.occupancy import decodable_share
 from gemsim.protection.retry import GRANULES, Retry, granule_seconds
 from gemsim.protection.stripe import MemberStripe, PageStripe
-from gemsim.protection.tier import Moment, Plan, Platform, Tier
-from gemsim.protection.timeline import Timeline
+from gemsim.protection.tier import Moment, Plan, Tier
+from gemsim.protection.timeline import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,7 @@ class Branch:
     """Failures of one kind with one outcome: `rate` per second, recovered by `tier`.
 
     `ending`: in_place (the same life goes on), keep (restart at the current version) or roll_back (to an older
-    version, of tier
-    `number`; -1 the start). Seconds: `detect` mean, `recovery` after the restart, `redo` mean work of the step done
+    version, of tier `number`; -1 the start). Seconds: `recovery` after the restart, `redo` mean work of the step done
     again.
     """
 
@@ -53,105 +53,51 @@ class Cell:
     within_step: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What the enumeration looks at."""
-
-    platform: Platform
-    timeline: Timeline
-    tiers: tuple[Tier, ...]
-    classes: tuple[FailureClass, ...]
-    mode: str
-    replace_unit: str
+Outcomes = dict[tuple[str, int, str, float], tuple[float, float]]
+"""(tier, number, ending, recovery) -> share of failures, and that share times the mean redo."""
+Known = dict[tuple[tuple[int, ...], Damage], Outcomes]
+"""(the tiers that are asked, damage) -> outcomes."""
 
 
 def branches(job: Job) -> tuple[Branch, ...]:
     """All outcomes of all classes, with their rates."""
     cells = _cells(job)
+    known: Known = {}  # most classes leave one of a few kinds of damage
     found: list[Branch] = []
     for kind in job.classes:
-        for share, nature, damage, action in _kinds(job, kind):
+        for share, nature, damage, action in kinds_of(job, kind):
             rate = kind.rate * share
             if rate > 0.0:
-                found += _outcomes(job, kind, rate, nature, damage, action, cells)
+                for chance, tiers in _still_held(job, kind):
+                    held = job if tiers is job.tiers else replace(job, tiers=tiers)
+                    outcomes = _outcomes(held, damage, cells, known)
+                    found += _branches(kind, rate * chance, nature, damage, action, outcomes)
     return tuple(found)
 
 
-def _kinds(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Damage, str]]:
-    """(share, nature, damage, action) of a class: contained or not, by region, burst and place."""
-    if kind.scope != "memory":
-        nature = _nature(kind)
-        action = kind.action if kind.scope != "silent" or kind.evict_on_detect else "restart_app"
-        for weight, gpu in _positions(job, nature, action):
-            damage = _damage(job, kind, nature, action, None, gpu)
-            if kind.scope == "silent":
-                damage = damage.join(Damage(alive=False, corrupt_since=0.0))
-            yield weight, nature, damage, action
-        return
-    for region, share in job.platform.memory.landing(kind.lands):
-        if region == "free":
-            continue
-        for rows, chance in _bursts(job, kind, region):
-            for weight, place in _places(job, region):
-                hit = PageHit(0, region, rows, kind.rows_to_pages, place)
-                nature = Nature("pages", region)
-                damage = _damage(job, kind, nature, kind.action, hit, 0)
-                yield kind.contained * share * chance * weight, nature, damage, kind.action
-        nature = Nature("gpu", region)
-        action = kind.uncontained_action
-        for weight, gpu in _positions(job, nature, action):
-            yield (1 - kind.contained) * share * weight, nature, _damage(job, kind, nature, action, None, gpu), action
+def _still_held(job: Job, kind: FailureClass) -> list[tuple[float, tuple[Tier, ...]]]:
+    """(probability, tiers that still hold a version from before the failure): all, but for silent corruption.
+
+    A tier that keeps versions for a span s has one if the corruption was found within s.
+    """
+    if kind.scope != "silent":
+        return [(1.0, job.tiers)]
+    spans = {tier.number: _span(job, tier) for tier in job.tiers if isinstance(tier, Checkpoint)}
+    found, later = [], 1.0
+    for span in sorted(set(spans.values())):
+        beyond = kind.detect.longer(span)
+        found.append((later - beyond, tuple(t for t in job.tiers if spans.get(t.number, span) >= span)))
+        later = beyond
+    found.append((later, tuple(t for t in job.tiers if t.number not in spans)))
+    return [(chance, tiers) for chance, tiers in found if chance > 0.0]
 
 
-def _nature(kind: FailureClass) -> Nature:
-    if kind.scope == "silent":
-        return Nature("corrupt")
-    if kind.scope == "sram":
-        return Nature("gpu")
-    if kind.scope == "link" or (kind.scope == "switch" and kind.action == "none"):
-        return Nature("nothing")
-    return Nature(kind.scope)
-
-
-def _damage(job: Job, kind: FailureClass, nature: Nature, action: str, hit: PageHit | None, gpu: int) -> Damage:
-    return consequence(
-        mode=job.mode,
-        nature=nature,
-        action=action,
-        gpu=gpu,
-        grid=job.platform.grid,
-        hit=hit,
-        survives=kind.process_survives,
-        replace_unit=job.replace_unit,
-    )
-
-
-def _bursts(job: Job, kind: FailureClass, region: str) -> Sequence[tuple[int, float]]:
-    """Only where pages are coded does the length of a burst matter."""
-    coded = any(isinstance(tier, PageStripe) and region in tier.regions for tier in job.tiers)
-    return kind.rows if coded else ((1, 1.0),)
-
-
-def _places(job: Job, region: str) -> list[tuple[float, float]]:
-    """(weight, place) of one hit in the middle of each update bucket."""
-    buckets = [t.cadence.buckets for t in job.tiers if isinstance(t, PageStripe) and region in t.regions]
-    count = max(buckets, default=1)
-    return [(1 / count, (i + 0.5) / count) for i in range(count)]
-
-
-def _positions(job: Job, nature: Nature, action: str) -> list[tuple[float, int]]:
-    """(weight, GPU) to try: one, unless the domain that goes is wider than the one that members are spread over."""
-    grid = job.platform.grid
-    unit = {"reset": "gpu", "reboot": "node", "replace": job.replace_unit}.get(action, "gpu")
-    unit = "node" if unit == "tray" else unit
-    widest = max((u for u in (unit, nature.kind) if u in UNITS), key=UNITS.index, default="gpu")
-    spread = [t.stripes.unit for t in job.tiers if isinstance(t, MemberStripe)]
-    spread += ["node" for t in job.tiers if isinstance(t, Checkpoint) and t.target != "remote"]
-    if all(UNITS.index(widest) <= UNITS.index(u) for u in spread):
-        return [(1.0, 0)]
-    count = grid.count(widest)
-    tried = min(count, 32)
-    return [(1 / tried, (i * count // tried) * grid.size(widest)) for i in range(tried)]
+def _span(job: Job, tier: Checkpoint) -> float:
+    """Mean age in seconds of the oldest version that a tier holds; half an interval has passed since the newest."""
+    if not tier.keep_count or not tier.every:
+        return tier.keep_seconds
+    pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls if s.every)
+    return min(tier.keep_seconds, (tier.keep_count - 0.5) * tier.every * pace)
 
 
 def _cells(job: Job) -> tuple[Cell, ...]:
@@ -169,19 +115,19 @@ def _cells(job: Job) -> tuple[Cell, ...]:
         for low, high in pairwise(edges):
             moment = Moment(residue + period, (low + high) / 2, 0, saved=saved)
             cells.append(Cell((high - low) / pace / period, moment, True))
-    for stall in timeline.stalls:
+    for number, stall in enumerate(timeline.stalls):
         if stall.seconds <= 0.0 or not stall.every:
             continue
         parts = max((t.cadence.buckets for t in stripes if t.number == stall.tier), default=1)
+        turns = lcm(stall.every, period) // stall.every  # a save can fall on a boundary without an encode
         for part in range(parts):
             elapsed = (part + 0.5) / parts * stall.seconds
-            moment = Moment(_boundary(stall.every, period), 0.0, 0, stall.tier, elapsed, saved=saved)
-            cells.append(Cell(stall.seconds / stall.every / pace / parts, moment, False))
+            for turn in range(turns):
+                boundary = (turn + 1) * stall.every
+                ahead = timeline.ahead(Phase(boundary, 0.0, number, elapsed))
+                moment = Moment(boundary, 0.0, 0, stall.tier, elapsed, saved=saved, ahead=ahead)
+                cells.append(Cell(stall.seconds / stall.every / pace / parts / turns, moment, False))
     return tuple(cells)
-
-
-def _boundary(every: int, period: int) -> int:
-    return lcm(every, period)
 
 
 def _edges(stripes: Sequence[PageStripe | MemberStripe], job: Job) -> list[float]:
@@ -203,30 +149,50 @@ def _edges(stripes: Sequence[PageStripe | MemberStripe], job: Job) -> list[float
     return sorted(edges)
 
 
-def _outcomes(
-    job: Job, kind: FailureClass, rate: float, nature: Nature, damage: Damage, action: str, cells: Sequence[Cell]
+def _branches(
+    kind: FailureClass, rate: float, nature: Nature, damage: Damage, action: str, outcomes: Outcomes
 ) -> list[Branch]:
-    """Branches of one damage over all cells, over whether bursts are decodable and over whether copies are bad."""
-    found: dict[tuple[str, int, str, float], tuple[float, float]] = {}
-    for weight, tiers, shown in _fates(job, damage):
-        for cell in cells:
-            for chance, bad in _bad_copies(tiers):
-                decision = decide(tiers, shown, cell.moment, job.platform, _named(bad))
-                plan = decision.plan
-                ending = "roll_back" if plan.version is not None else "in_place" if damage.alive else "keep"
-                number = next((t.number for t in tiers if t.name == plan.tier), -1)
-                redo = _redo(job, plan, damage, cell) if ending == "in_place" else 0.0
-                key = (plan.tier, number, ending, decision.failed + plan.seconds)
-                share = weight * cell.share * chance
-                old = found.get(key, (0.0, 0.0))
-                found[key] = (old[0] + share, old[1] + share * redo)
     return [
-        Branch(
-            rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share if share else 0.0
-        )
-        for (tier, number, ending, recovery), (share, redo) in found.items()
+        Branch(rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share)
+        for (tier, number, ending, recovery), (share, redo) in outcomes.items()
         if share > 0.0
     ]
+
+
+def _outcomes(job: Job, damage: Damage, cells: Sequence[Cell], known: Known) -> Outcomes:
+    """Outcomes of one damage over whether its burst is decodable, and over all phases; `known` is added to."""
+    total: Outcomes = {}
+    for weight, tiers, shown in _fates(job, damage):
+        if weight <= 0.0:
+            continue
+        place = (tuple(tier.number for tier in tiers), shown)
+        if place not in known:
+            known[place] = _over_cells(job, tiers, shown, cells)
+        if weight == 1.0:
+            return known[place]
+        for key, (share, redo) in known[place].items():
+            _add(total, key, weight * share, weight * redo)
+    return total
+
+
+def _over_cells(job: Job, tiers: tuple[Tier, ...], damage: Damage, cells: Sequence[Cell]) -> Outcomes:
+    """Outcomes of one damage over all phases and over whether copies are bad."""
+    found: Outcomes = {}
+    for chance, bad in _bad_copies(tiers):
+        for cell in cells:
+            decision = decide(tiers, damage, cell.moment, job.platform, _named(bad))
+            plan = decision.plan
+            ending = "roll_back" if plan.version is not None else "in_place" if damage.alive else "keep"
+            number = next((t.number for t in tiers if t.name == plan.tier), -1)
+            redo = _redo(job, plan, damage, cell) if ending == "in_place" else 0.0
+            share = cell.share * chance
+            _add(found, (plan.tier, number, ending, decision.failed + plan.seconds), share, share * redo)
+    return found
+
+
+def _add(found: Outcomes, key: tuple[str, int, str, float], share: float, redo: float) -> None:
+    old = found.get(key, (0.0, 0.0))
+    found[key] = (old[0] + share, old[1] + redo)
 
 
 def _fates(job: Job, damage: Damage) -> list[tuple[float, tuple[Tier, ...], Damage]]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from gemsim.protection.damage import Damage, Nature, PageHit
 from gemsim.protection.layouts import MemberStripes, PageStripes, pages_hit
+from gemsim.protection.peer_copy import copy_lives
+from gemsim.protection.state import Region
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform
 
 
@@ -50,9 +52,10 @@ class Cadence:
         steps = platform.steps
         if moment.stall_tier == number and self.copy == "in_place":
             return steps.update + moment.stall_elapsed
-        if moment.stall_tier >= 0:
-            return None
-        if self.overlap and moment.version > moment.lives_since and self.fresh(moment) and moment.within < self.encode:
+        beside = self.overlap and moment.version > moment.lives_since and self.fresh(moment)
+        if moment.stall_tier >= 0:  # of another tier, with the encode of this boundary still to come or not
+            return steps.update if beside or number in moment.ahead else None
+        if beside and moment.within < self.encode:
             return steps.update + moment.within
         into = moment.within - (steps.length - steps.update)
         return into if into >= -skew else None
@@ -127,9 +130,10 @@ class MemberStripe:
 
     def survives(self, nature: Nature, platform: Platform) -> bool:
         """Any loss of GPU memory that could leave every stripe at most m members short."""
-        if nature.kind in ("pages", "process"):
-            return nature.kind == "process" or any(r.name == nature.region and r.coded for r in platform.memory.regions)
-        return nature.kind in ("gpu", "node", "rack", "switch")
+        if nature.kind == "pages":
+            return any(r.name == nature.region and r.coded for r in platform.memory.regions)
+        elsewhere = all(region.copies > 1 for region in _uncoded(platform))
+        return elsewhere and nature.kind in ("gpu", "node", "rack", "switch", "process")
 
     def overhead(self) -> Overhead:
         """Traffic and kernels not hidden, m/k of the coded bytes; a snapshot keeps the copy and a second parity."""
@@ -140,17 +144,26 @@ class MemberStripe:
         return Overhead(c.every, c.stall, c.slower, memory, c.lag, keeps_versions=snapshot)
 
     def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
-        """Rebuild the lost members; None when a stripe lost more than m, versions differ, or no GPU memory was held."""
+        """Rebuild the lost members; None when a stripe lost more than m, versions differ, or no GPU memory was held.
+
+        What a lost GPU held of critical regions that are not coded comes from live copies, where there are any.
+        """
         if damage.all_gpu_memory or damage.corrupt_since is not None:
             return None
         grid = platform.grid
         gone = {gpu for unit, number in damage.lost for gpu in grid.members(unit, number)}
         regions = {r.name: r for r in platform.memory.regions}
-        gone |= {hit.gpu for hit in damage.pages if regions[hit.region].critical}
+        critical = [hit for hit in damage.pages if regions[hit.region].critical]
+        if not all(regions[hit.region].coded for hit in critical):
+            return None
+        if gone and not all(copy_lives(r.copies, damage, grid) for r in _uncoded(platform)):
+            return None
+        fetch = sum(r.bytes for r in _uncoded(platform)) / self.nic if gone else 0.0
+        gone |= {hit.gpu for hit in critical}
         lost = self.stripes.worst_in_stripe(gone)
         if lost > self.stripes.m:
             return None
-        seconds = self.rebuild_seconds(lost)
+        seconds = self.rebuild_seconds(lost) + fetch
         if self.cadence.copy == "snapshot":
             version = moment.saved.get(self.number)
             return None if version is None else Plan(self.name, version, seconds=seconds)
@@ -169,3 +182,8 @@ class MemberStripe:
             return lost * share
         survivors = max(1, k + m - lost)
         return k * share / survivors * lost + share
+
+
+def _uncoded(platform: Platform) -> list[Region]:
+    """Critical regions that no stripe covers (`protect`)."""
+    return [r for r in platform.memory.regions if r.critical and r.bytes > 0 and not r.coded]

@@ -40,10 +40,9 @@ class Moment:
     """Where the job stood when the failure struck.
 
     `version`: whole steps of state that the job holds. `within`: running seconds of the step in progress.
-    `stall_tier` /
-    `stall_elapsed`: the stall it stood in, if any. `lives_since`: `version` when GPU memory was last filled (tiers
-    encode
-    then). `saved`: newest finished version by tier number. `missing`: hosts lost since that version was written.
+    `stall_tier` / `stall_elapsed`: the stall it stood in, if any; `ahead`: tiers whose stall at that boundary is still
+    to come. `lives_since`: `version` when GPU memory was last filled (tiers encode then). `saved`: newest finished
+    version by tier number. `missing`: hosts lost since that version was written.
     """
 
     version: int
@@ -53,6 +52,7 @@ class Moment:
     stall_elapsed: float = 0.0
     saved: Mapping[int, int] = field(default_factory=dict)
     missing: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    ahead: frozenset[int] = frozenset()
 
     def in_update(self, steps: Steps, skew: float = 0.0) -> bool:
         """Inside the optimizer update (widened by `skew` s): the state is neither the old version nor the new."""

@@ -79,6 +79,12 @@ class Timeline:
                 steps -= 1
         return steps
 
+    def ahead(self, phase: Phase) -> frozenset[int]:
+        """Tiers whose stall at this boundary has not begun, while the job stands in an earlier one."""
+        if phase.stall < 0:
+            return frozenset()
+        return frozenset(s.tier for s in self.stalls[phase.stall + 1 :] if stalls_at(s, phase.steps))
+
     def stalled(self, running: float) -> tuple[int, tuple[float, ...]]:
         """Completed steps and the seconds spent in each stall during the first `running` seconds."""
         phase = self.at(running)

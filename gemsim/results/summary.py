@@ -26,9 +26,11 @@ RESULT_COLUMNS = (
     *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
     *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
+    *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
+    *("cost_s_per_failure_analytic", "overhead_analytic"),
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr"),
     *("failures", "wasted_s_per_failure", "cost_s_per_failure"),
-    *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi"),
+    *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi", "rollback_per_failure"),
     *("unrecoverable_per_run", "unrecoverable_per_run_lo", "unrecoverable_per_run_hi"),
     *("touch_share_failures", "touch_share_lost", "ettr_perfect"),
     *(f"time_{name}" for name in LEDGER),
@@ -36,7 +38,11 @@ RESULT_COLUMNS = (
 )
 _STATIC = ("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr")
 _PROFILE = ("profile", "modelled")
-_TWIN = ("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note")
+_TWIN = (
+    *("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note"),
+    *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
+    *("cost_s_per_failure_analytic", "overhead_analytic"),
+)
 
 Row = dict[str, Any]
 GroupKey = tuple[tuple[str, str], ...]  # what the group holds fixed, with its value
@@ -144,6 +150,7 @@ def _numbers(run: Mapping[str, Floats]) -> Row:
     row["wasted_s_per_failure"] = estimate.ratio_interval(run["wasted_failures_s"], failures).value
     row["cost_s_per_failure"] = estimate.ratio_interval(run["cost_failures_s"], failures).value
     row |= _bounds("fallback_per_failure", estimate.share_interval(run["fallbacks"], failures))
+    row["rollback_per_failure"] = estimate.share_interval(run["rollbacks"], failures).value
     row |= _bounds("unrecoverable_per_run", estimate.count_interval(run["unrecoverable"]))
     row["touch_share_failures"] = estimate.ratio_interval(run["touch_failures"], failures).value
     row["touch_share_lost"] = estimate.ratio_interval(run["touch_lost_s"], run["cost_failures_s"]).value

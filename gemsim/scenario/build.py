@@ -7,22 +7,22 @@ from math import isinf, nan
 
 from gemsim.costs.profiles import Profile, load_profile
 from gemsim.errors import Infeasible
-from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
 from gemsim.protection.interval import optimal_interval
-from gemsim.protection.reach import Branch, Job, branches
+from gemsim.protection.kinds import Job
+from gemsim.protection.reach import Branch, branches
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Stall, Timeline
 from gemsim.scenario.failures import classes
-from gemsim.scenario.model import Note, Restart, Scenario
+from gemsim.scenario.model import Restart, Scenario
 from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers import Workshop, make_tiers
 from gemsim.spec.study import StudySpec
 from gemsim.units import brief as text
 
 COMMUNICATOR = (17.0, 16384, 1.376)  # s, GPUs, exponent: through 17 s at 16 k and 200 s at 98 k GPUs (arXiv 2602.00277)
-NEVER = 10**9  # steps between saves when nothing ever reaches the tier
 
 
 def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
@@ -101,40 +101,35 @@ def timeline(platform: Platform, tiers: tuple[Tier, ...]) -> Timeline:
     return Timeline(platform.steps.length, tuple(stalls))
 
 
-def _intervals(spec: StudySpec, job: Job) -> tuple[tuple[Tier, ...], list[Note], float, float]:
-    """Set the optimal intervals by the rate of failures that reaches each tier."""
-    found = branches(job)
-    tiers: list[Tier] = []
-    notes: list[Note] = []
+def _intervals(spec: StudySpec, job: Job) -> tuple[tuple[Tier, ...], list[str], float, float]:
+    """Set the optimal intervals by the rate of failures that reaches each tier; say what was chosen."""
+    tiers = list(job.tiers)
+    notes: list[str] = []
     interval, reach = nan, nan
-    for tier in job.tiers:
+    for place, tier in enumerate(job.tiers):
         if not isinstance(tier, Checkpoint):
-            tiers.append(tier)
             continue
-        rate = reaching(found, tier.number)
-        chosen = tier if tier.every else _optimal(spec, job, tier, rate, notes)
-        tiers.append(chosen)
-        interval, reach = chosen.every * spec.workload.step, rate
-        notes.append(Note("reach", f"{tier.name}: {rate * 86400:.4g} failures per day reach this tier"))
+        reach = reaching(branches(replace(job, tiers=tuple(tiers))), tier.number)
+        chosen = tier if tier.every else replace(tier, every=best_every(job.timeline, tier, reach))
+        tiers[place] = chosen
+        interval = chosen.every * spec.workload.step
+        notes.append(_saying(chosen, interval, reach, optimal=not tier.every))
     return tuple(tiers), notes, interval, reach
+
+
+def _saying(tier: Checkpoint, interval: float, rate: float, *, optimal: bool) -> str:
+    if tier.every == NEVER:
+        return f"Tier {tier.name}: no failure reaches it, so it is never written"
+    kind = ", optimal" if optimal else ", as given"
+    if optimal and optimal_interval(tier.blocked, rate) < _write(tier):
+        kind = ", its write time: the optimum would be shorter"
+    saves = f"saves every {tier.every} steps ({text(interval, 'time')} of work{kind})"
+    return f"Tier {tier.name}: {saves}; {rate * 86400:.3g} failures per day roll back to it"
 
 
 def reaching(found: tuple[Branch, ...], number: int) -> float:
     """Failures per second that end in a roll-back to this tier."""
     return sum(b.rate for b in found if b.number == number and b.ending == "roll_back")
-
-
-def _optimal(spec: StudySpec, job: Job, tier: Checkpoint, rate: float, notes: list[Note]) -> Checkpoint:
-    """The exact renewal optimum for that rate, never shorter than the write, in whole steps."""
-    every = best_every(job.timeline, tier, rate)
-    if every == NEVER:
-        notes.append(Note("interval", f"{tier.name}: no failure reaches this tier; it is never written"))
-        return replace(tier, every=NEVER)
-    shown = text(every * spec.workload.step, "time")
-    if optimal_interval(tier.blocked, rate) < _write(tier):
-        notes.append(Note("interval", f"{tier.name}: the optimum is shorter than the write and set to it"))
-    notes.append(Note("interval", f"{tier.name}: optimal interval {every} steps ({shown} of work)"))
-    return replace(tier, every=every)
 
 
 def best_every(running: Timeline, tier: Checkpoint, rate: float) -> int:

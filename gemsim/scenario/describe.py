@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gemsim.protection.stripe import PageStripe
+from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Tier
 from gemsim.scenario.model import Scenario
 from gemsim.units import brief as text
@@ -15,12 +15,12 @@ def describe(scenario: Scenario) -> dict[str, Any]:
     return {
         "step_overhead": step_overhead(scenario),
         "memory_overhead": sum(t.overhead().memory for t in scenario.tiers) / scenario.platform.memory.capacity,
-        "survivable_burst_pages": max((_burst(t) for t in scenario.tiers), default=0),
+        "survivable_burst_pages": _burst(scenario.tiers),
         "interval_s": scenario.interval_seconds,
         "reach_rate_per_day": scenario.reach_rate * 86400.0,
         "profile": scenario.profile,
         "modelled": scenario.modelled,
-        "notes": [f"{note.topic}: {note.text}" for note in scenario.notes],
+        "notes": list(scenario.notes),
     }
 
 
@@ -31,8 +31,12 @@ def step_overhead(scenario: Scenario) -> float:
     return pace / scenario.useful_step - 1.0
 
 
-def _burst(tier: Tier) -> int:
-    return tier.stripes.survivable_burst() if isinstance(tier, PageStripe) else 0
+def _burst(tiers: tuple[Tier, ...]) -> int | None:
+    """Adjacent pages of one GPU that its own stripe surely survives; None where only stripes across GPUs could tell."""
+    inside = [t.stripes.survivable_burst() for t in tiers if isinstance(t, PageStripe)]
+    if inside:
+        return max(inside)
+    return None if any(isinstance(t, MemberStripe) for t in tiers) else 0
 
 
 def derived(scenario: Scenario) -> list[tuple[str, str, str]]:
@@ -40,10 +44,11 @@ def derived(scenario: Scenario) -> list[tuple[str, str, str]]:
     memory, steps = scenario.platform.memory, scenario.platform.steps
     lines = []
     for region in memory.regions:
-        share = region.bytes / memory.used if region.name != "free" else 0.0
-        copies = f", {region.copies} live copies" if region.critical else ""
+        of = f"{region.bytes / memory.capacity:.1%} of the GPU" if region.name == "free" else ""
+        used = of or f"{region.bytes / memory.used:.1%} of used"
+        copies = f", {region.copies} live cop{'y' if region.copies == 1 else 'ies'}" if region.critical else ""
         coded = ", coded" if region.coded else ""
-        shown = f"{text(region.bytes, 'bytes')} per GPU ({share:.1%} of used{copies}{coded})"
+        shown = f"{text(region.bytes, 'bytes')} per GPU ({used}{copies}{coded})"
         lines.append((f"memory.{region.name}", shown, "derived from parameters, bytes and layout"))
     elsewhere = sum(r.bytes for r in memory.regions if r.coded and r.copies > 1)
     share = elsewhere / memory.coded if memory.coded else 0.0

@@ -37,14 +37,6 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """Something a reader of the numbers must be told about this point."""
-
-    topic: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Scenario:
     """A design point. Times in seconds of wall time; `timeline` holds the running job's steps and stalls."""
 
@@ -65,7 +57,7 @@ class Scenario:
     modelled: bool
     interval_seconds: float  # of the deepest checkpoint tier; nan without one
     reach_rate: float  # failures per second that reach that tier
-    notes: tuple[Note, ...] = field(default=(), compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what a reader of the numbers must be told
 
     @property
     def useful_share(self) -> float:

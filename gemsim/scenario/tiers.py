@@ -17,7 +17,6 @@ from gemsim.protection.retry import Retry
 from gemsim.protection.state import Memory
 from gemsim.protection.stripe import Cadence, MemberStripe, PageStripe
 from gemsim.protection.tier import Tier
-from gemsim.scenario.model import Note
 from gemsim.scenario.state import copy_seconds, layout
 from gemsim.spec import catalog
 from gemsim.spec.protection import CheckpointSpec, PeerCopySpec, RetrySpec, StripeSpec
@@ -36,7 +35,7 @@ class Workshop:
     memory: Memory
     grid: Grid
     profile: Profile
-    notes: list[Note] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def make_tiers(shop: Workshop) -> tuple[Tier, ...]:
@@ -51,7 +50,10 @@ def make_tiers(shop: Workshop) -> tuple[Tier, ...]:
 
 def _tier(shop: Workshop, one: RetrySpec | PeerCopySpec | StripeSpec | CheckpointSpec, number: int) -> Tier:
     if isinstance(one, RetrySpec):
-        return Retry(number, one.label, one.granularity)
+        granularity = (
+            "mixed" if one.granularity == "kernel" else one.granularity
+        )  # one and the same: the least that works
+        return Retry(number, one.label, granularity)
     if isinstance(one, PeerCopySpec):
         return PeerCopy(number, one.label, layout(shop.spec).model_gpus, shop.spec.cluster.nic, shop.spec.failures.page)
     if isinstance(one, StripeSpec):
@@ -66,11 +68,13 @@ def _code(one: StripeSpec) -> None:
         raise Infeasible(str(error)) from error
 
 
-def _coded(shop: Workshop) -> float:
+def _coded(shop: Workshop, one: StripeSpec) -> float:
     if shop.memory.coded <= 0.0:
         raise Infeasible(
             "nothing to code: no region under `protect` has bytes (protect: critical codes weights and moments)"
         )
+    if one.copy_mode == "snapshot" and shop.memory.coded < shop.memory.critical:
+        raise Infeasible("a snapshot rolls all critical state back, but only a part is coded (write protect: critical)")
     return shop.memory.coded
 
 
@@ -78,14 +82,14 @@ def _encode(shop: Workshop, one: StripeSpec, size: float) -> float:
     """Seconds of the encode kernels, with a note on what they rest on and their band."""
     cost = encode_seconds(shop.profile, k=one.k, m=one.m, data_bytes=size)
     band = f"{brief(cost.seconds, 'time')} ({brief(cost.lo, 'time')} to {brief(cost.hi, 'time')})"
-    shop.notes.append(Note("encode", f"{one.label} {one.k}+{one.m}: {band} per encode; {cost.note}"))
+    shop.notes.append(f"Tier {one.label} {one.k}+{one.m}: {band} per encode; {cost.note}")
     return cost.seconds
 
 
 def _page_stripe(shop: Workshop, one: StripeSpec, number: int) -> PageStripe:
     _code(one)
     page = shop.spec.failures.page
-    pages = max(1, round(-(-_coded(shop) // page)))
+    pages = max(1, round(-(-_coded(shop, one) // page)))
     if one.k > pages:
         raise Infeasible(f"k = {one.k} is more than the {pages} pages of coded state per GPU (page {page:.0f} bytes)")
     stripes = PageStripes(pages, one.k, one.m, one.mapping)
@@ -101,7 +105,7 @@ def _member_stripe(shop: Workshop, one: StripeSpec, number: int) -> MemberStripe
     stripes = MemberStripes(shop.grid, unit, one.k, one.m)
     if one.k + one.m > stripes.domains:
         raise Infeasible(f"{one.k} + {one.m} members are more than the {stripes.domains} {one.layout} of the job")
-    coded, nic = _coded(shop), shop.spec.cluster.nic
+    coded, nic = _coded(shop, one), shop.spec.cluster.nic
     kernel = _encode(shop, one, coded)
     traffic = parity_exchange_seconds(coded, k=one.k, m=one.m, bandwidth=nic)
     return MemberStripe(number, one.label, stripes, _cadence(shop, one, kernel, traffic), coded, one.rebuild, nic)
@@ -140,8 +144,7 @@ def _checkpoint(shop: Workshop, one: CheckpointSpec, number: int) -> Checkpoint:
             f"interval {one.interval:.4g} s of tier '{one.label}' is shorter than its write time, {write:.4g} s: "
             "saves pile up"
         )
-    step = shop.spec.workload.step
-    every = 0 if isinstance(one.interval, str) else max(1, round(one.interval / step))
+    every = 0 if isinstance(one.interval, str) else _steps_between(one.interval, write, shop.spec.workload.step)
     return Checkpoint(
         number=number,
         name=one.label,
@@ -158,6 +161,12 @@ def _checkpoint(shop: Workshop, one: CheckpointSpec, number: int) -> Checkpoint:
         notice=one.notice,
         wall_anchor=one.anchor == "wall",
     )
+
+
+def _steps_between(interval: float, write: float, step: float) -> int:
+    """A given interval in whole steps; rounding does not make it shorter than the write."""
+    every = max(1, round(interval / step))
+    return every if every * step >= write else every + 1
 
 
 def store_times(shop: Workshop, one: CheckpointSpec) -> tuple[float, float]:
@@ -178,6 +187,9 @@ def store_times(shop: Workshop, one: CheckpointSpec) -> tuple[float, float]:
     elif one.target == "disk":
         write, read = each / cluster.disk.write, each / cluster.disk.read
     else:
+        domains = cluster.nodes if one.domain == "node" else cluster.nodes // cluster.nodes_per_rack
+        if one.copies > domains:
+            raise Infeasible(f"{one.copies} copies are more than the {domains} {one.domain}s of the job")
         part = state / cluster.gpus
         write = max(part / cluster.pcie, (one.copies - 1) * part / cluster.nic)
         read = max(part / cluster.pcie, part / cluster.nic)

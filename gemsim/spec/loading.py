@@ -31,6 +31,7 @@ class LoadedStudy:
     tree: Tree
     spec: StudySpec
     partial: frozenset[str] = field(default_factory=frozenset)
+    has_quick: bool = False  # whether the file has a `quick` section
 
     @property
     def raw(self) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def parse_study(content: bytes, file: str | FilePath, *, quick: bool = False) ->
     form, spec, partial = checked[quick]
     if problems or spec is None:
         raise StudyError(in_order(problems))
-    return LoadedStudy(FilePath(file), form, spec, partial)
+    return LoadedStudy(FilePath(file), form, spec, partial, bool(tree.data.get("quick")))
 
 
 def _without_axes(spec: StudySpec | None, paths: frozenset[str]) -> StudySpec | None:

@@ -9,8 +9,10 @@ from typing import Any
 
 from gemsim.results.choice import TIE_BAND, Choice
 from gemsim.results.estimate import CONFIDENCE
+from gemsim.results.ledger import LOST_TO_FAILURES
 from gemsim.results.summary import GroupKey, Point, Require, Row, meets
 
+TOO_WIDE = 0.01  # half-width of a paired difference beyond which a tie says nothing
 LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
 
 
@@ -63,13 +65,19 @@ class Group:
         parts = (
             [row["variant"]] if row["variant"] and all(other["variant"] == row["variant"] for other in alike) else []
         )
-        return " ".join(parts + [f"{self.names[path]}={row[path]}" for path in fixed]) or "the study as it stands"
+        said = [row[path] if _speaks(row[path]) else f"{self.names[path]}={row[path]}" for path in fixed]
+        return " ".join(parts + said) or "the study as it stands"
 
     @property
     def axes(self) -> list[str]:
         """The swept paths that differ within the group."""
         paths = list(self.points[0].columns)
         return [path for path in paths if len({str(point.columns[path]) for point in self.points}) > 1]
+
+
+def _speaks(value: Any) -> bool:
+    """A word says by itself which axis it is on; a number or a quantity does not."""
+    return isinstance(value, str) and value.replace("_", "").isalpha() and value not in ("optimal", "none", "full")
 
 
 def percent(share: float | None, digits: int = 2) -> str:
@@ -81,7 +89,8 @@ def percent(share: float | None, digits: int = 2) -> str:
 
 def points_of(difference: float) -> str:
     """A difference of shares in percentage points."""
-    return f"{100.0 * difference:.2f} points"
+    text = f"{100.0 * difference:.2f} points"
+    return "less than 0.01 points" if text == "0.00 points" else text
 
 
 def pages(row: Row) -> str:
@@ -97,6 +106,8 @@ def verdict(group: Group) -> str:
         asked = ", ".join(group.require) or "nothing"
         return f"No best: none of {len(group.designs)} simulated designs meets the requirement on {asked}."
     tied, allowed = len(group.choice.tied), len(group.allowed)
+    if len(group.designs) == 1:
+        return f"One design: ETTR {best['ettr']:.4f}; nothing to choose here, compare it with the other groups."
     head = f"Best: {group.name(best)}: ETTR {best['ettr']:.4f}"
     if tied == 1:
         return f"{head}, the largest of {allowed}; no other is within the tie band."
@@ -109,13 +120,32 @@ def advice(group: Group) -> list[str]:
     """What decides between the designs of a group, and what follows from it."""
     if group.best is None or group.reference is None:
         return []
-    said = [_what_decides(group), *_burst(group), *_axes(group)]
+    decides = [_what_decides(group)] if len(group.designs) > 1 else []
+    said = [*decides, *_noise(group), *_idle_code(group), *_burst(group), *_axes(group)]
     excluded = [row for row in group.designs if row not in group.allowed]
     if excluded:
         most = max(row["ettr_diff"] for row in excluded)
-        gain = f"at most {points_of(most)} more ETTR" if most > TIE_BAND else "no ETTR that could be told apart"
-        said.append(f"The requirement excludes {len(excluded)} of {len(group.designs)} designs; they offer {gain}.")
+        gain = f"they offer at most {points_of(most)} more ETTR" if most > TIE_BAND else "none would be better"
+        said.append(f"The requirement excludes {len(excluded)} of {len(group.designs)} designs; {gain}.")
     return said
+
+
+def _noise(group: Group) -> list[str]:
+    """Say where the intervals are too wide for the choice to mean much."""
+    widths = [row["ettr_diff_hi"] - row["ettr_diff_lo"] for row in group.allowed if row["ettr_diff_lo"] is not None]
+    widest = max((width / 2 for width in widths if not math.isnan(width)), default=0.0)
+    if widest <= TOO_WIDE:
+        return []
+    return [f"The paired intervals reach ± {points_of(widest)}: too wide to choose by; run more replications."]
+
+
+def _idle_code(group: Group) -> list[str]:
+    """Where every process exits, memory is gone with it: say that no code in GPU memory could recover anything."""
+    held = dict(group.key).get("restart", dict(group.key).get("restart.mode"))
+    coded = [row for row in group.designs if row["memory_overhead"] > 0.0]
+    if held != "all_processes" or not coded:
+        return []
+    return ["No code in GPU memory recovers anything here: every process exits and its memory is gone."]
 
 
 def _what_decides(group: Group) -> str:
@@ -125,7 +155,7 @@ def _what_decides(group: Group) -> str:
     gaps = {id(row): row["ettr_diff"] for row in allowed}
     spread = max(abs(gap) for gap in gaps.values())
     if len(allowed) == 1:
-        return "There is one design only: nothing to choose."
+        return "One design only meets the requirement."
     if tied == len(allowed):
         flat = f"ETTR does not decide here: all {tied} designs are within {points_of(spread)} of the largest"
         bare = group.best["memory_overhead"] == 0.0 and any(row["memory_overhead"] > 0.0 for row in allowed)
@@ -134,16 +164,21 @@ def _what_decides(group: Group) -> str:
     worst = min(allowed, key=lambda row: row["ettr_diff"])
     bounds = "" if math.isnan(worst["ettr_diff_lo"]) else f", {_range(-worst['ettr_diff_hi'], -worst['ettr_diff_lo'])}"
     split = f"ETTR decides: between the largest and {group.name(worst)} lie {points_of(spread)}{bounds}"
-    return f"{split}; {tied} of {len(allowed)} designs tie at the top and there memory decides."
+    top = (
+        "the best stands alone"
+        if tied == 1
+        else f"{tied} of {len(allowed)} designs tie at the top and there memory decides"
+    )
+    return f"{split}; {top}."
 
 
 def _fallbacks(rows: Sequence[Row]) -> str:
     """What still differs where ETTR does not."""
-    shares = [row["fallback_per_failure"] for row in rows if not math.isnan(row["fallback_per_failure"])]
+    shares = [row["rollback_per_failure"] for row in rows if not math.isnan(row["rollback_per_failure"])]
     if not shares or percent(min(shares), 1) == percent(max(shares), 1):
         return " Choose by memory and by the burst to survive."
     span = f"from {percent(min(shares), 1)} to {percent(max(shares), 1)} of failures"
-    return f" What differs is how many fall back to a later tier ({span}), the burst survived, and the memory paid."
+    return f" What differs is how many roll back to an older version ({span}), the burst survived, and the memory paid."
 
 
 def _range(lo: float, hi: float) -> str:
@@ -172,11 +207,15 @@ def _axes(group: Group) -> list[str]:
         allowed = [row for row in rows if meets(row, group.require)]
         tied = {group.rows[index]["point"] for index in choice.tied}
         for path in group.axes:
-            values = sorted({row[path] for row in allowed if _is_number(row[path])})
+            own = [
+                row for row in allowed if f"{group.names[path]}=" in group.name(row)
+            ]  # those that depend on the axis
+            values = sorted({row[path] for row in own if _is_number(row[path])})
             if len(values) >= 3:
-                tops = [max((r for r in allowed if r[path] == v), key=lambda r: float(r["ettr"])) for v in values]
+                tops = [max((r for r in own if r[path] == v), key=lambda r: float(r["ettr"])) for v in values]
                 name = f"{variant}, {group.names[path]}" if variant else group.names[path]
-                said.append(f"{name}: {_shape(values, tops, [row['point'] in tied for row in tops])}.")
+                judged = " (of those that meet the requirement)" if len(allowed) < len(rows) else ""
+                said.append(f"{name}{judged}: {_shape(values, tops, [row['point'] in tied for row in tops])}.")
     return said
 
 
@@ -194,7 +233,9 @@ def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -
     first, last = values[good[0]], values[good[-1]]
     if first > values[0] and last < values[-1]:
         best = f"{tops[top]['ettr']:.4f} at {values[top]:g}"
-        return f"ETTR has its optimum inside, {best} ({span}; tied from {first:g} to {last:g})"
+        tie = f"; tied from {first:g} to {last:g}" if first != last else ""
+        where = "has its optimum inside" if len(values) > 3 else "is largest in the middle of three values"
+        return f"ETTR {where}, {best} ({span}{tie})"
     if first > values[0]:
         where = f"at its end, {first:g}" if first == values[-1] else f"from {first:g} up"
         return f"ETTR is best {where} ({span})"
@@ -207,7 +248,8 @@ def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -
 def ceiling(group: Group) -> str:
     """How much protection in memory can touch at all, and the result if it worked perfectly.
 
-    All designs of a group meet the same failures, so the one that saves least shows how much there was to save.
+    All designs of a group meet the same failures, so the largest loss among them is what there was to save, and
+    the smallest untouched loss is what no such protection could have saved.
     """
     known = [row for row in group.designs if row["touch_share_lost"] is not None and row["failures"] > 0]
     if not known:
@@ -215,12 +257,13 @@ def ceiling(group: Group) -> str:
     touched = max(row["touch_share_failures"] for row in known)
     if not touched > 0.0:
         return "Ceiling: protection in memory touches none of the failures here."
-    lost = max(row["touch_share_lost"] for row in known)
     perfect = max(row["ettr_perfect"] for row in known)
     most = max(row["ettr"] for row in known)
-    share = f"protection in memory can touch {percent(touched, 1)} of failures"
-    still = f"{percent(lost, 1)} of the time lost to failures in the design here that saves least of it"
-    return f"Ceiling: {share} and {still}; if it were perfect, ETTR would be {perfect:.4f} (largest here {most:.4f})."
+    lost = [sum(row[f"time_{name}"] for name in LOST_TO_FAILURES) for row in known]
+    beyond = min(all_ * (1.0 - row["touch_share_lost"]) for all_, row in zip(lost, known, strict=True))
+    saved = max(0.0, 1.0 - beyond / max(lost))
+    share = f"at most {percent(touched, 1)} of failures and {percent(saved, 1)} of the time lost to failures"
+    return f"Ceiling: protection in memory can touch {share}; ETTR would be at most {perfect:.4f} (here {most:.4f})."
 
 
 def cautions(rows: Iterable[Row]) -> list[str]:

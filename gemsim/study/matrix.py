@@ -27,16 +27,21 @@ class Block:
     table: Table | None = None
 
 
-def matrices(groups: Sequence[Group]) -> Iterator[Block]:
-    """Burst and memory for each other setting of the protection; then fall-backs, for each group too."""
+def matrices(groups: Sequence[Group], titles: Sequence[str]) -> Iterator[Block]:
+    """Burst and memory for each other setting of the protection, where a burst applies; then fall-backs, for each group
+    (called by its title) too."""
     axes = _width_and_parity(groups[0])
     if axes is None:
         return
-    settings = [(group, setting, cells) for group in groups for setting, cells in _blocks(group, *axes).items()]
-    static = [("", setting, cells) for _, setting, cells in settings]
+    settings = [
+        (title, setting, cells)
+        for group, title in zip(groups, titles, strict=True)
+        for setting, cells in _blocks(group, *axes).items()
+    ]
+    static = [("", setting, cells) for _, setting, cells in settings if _has_burst(cells)]
     for title, cells in _merged("Burst survived (pages) at what share of memory", static, _static):
         yield Block(title, _table(cells, _static))
-    for title, cells in _merged("Fall-back per failure", [(_where(g), s, c) for g, s, c in settings], _fallback):
+    for title, cells in _merged("Fall-back per failure", settings, _fallback):
         yield _fallbacks(title, cells)
 
 
@@ -53,7 +58,9 @@ def _merged(
             names.append(setting)
         cells_of.setdefault(key, cells)
     for key, names in shared.items():
-        title = ", ".join(filter(None, (what, key[0], " and ".join(filter(None, names)))))
+        named = [name for name in names if name]
+        span = " and ".join(named) if len(named) < 3 else f"{named[0]} to {named[-1]}"
+        title = ", ".join(filter(None, (what, key[0], span)))
         yield title, cells_of[key]
 
 
@@ -84,8 +91,8 @@ def _width_and_parity(group: Group) -> tuple[str, str] | None:
     return found[0], found[1]
 
 
-def _where(group: Group) -> str:
-    return ", ".join(value for _, value in group.key)
+def _has_burst(cells: Cells) -> bool:
+    return any(row["survivable_burst_pages"] is not None for row in cells.values())
 
 
 def _blocks(group: Group, width: str, parity: str) -> dict[str, Cells]:

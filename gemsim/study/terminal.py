@@ -23,6 +23,7 @@ from gemsim.study.sweep import SweepResult, label
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
 SHOWN_REASONS = 3
+TITLE = "§"  # stands in a table for the title of a group
 KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 HEADINGS = ("design", "ETTR, 95 %", "closed form", "apart", "memory", "burst", "fall-back")
 
@@ -34,22 +35,23 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     large = len(rows) > FULL_TABLE
     page = _Page(width, styled)
     page.say(*_heading(result), *_sources(rows))
-    page.show(_table(groups, large=large))
+    titles = _titles(groups)
+    page.show(_table(groups, large=large), titles=titles)
     page.say(_legend(large=large, total=len(rows)))
-    for block in matrices(groups) if large else ():
-        page.say("", block.title)
-        if block.table is not None:
-            page.show(block.table)
     lines = {id(group): [verdict(group), *_best_facts(group), *advice(group), ceiling(group)] for group in groups}
     everywhere = [
         line for line in lines[id(groups[0])] if len(groups) > 1 and all(line in own for own in lines.values())
     ]
-    for group in groups:
-        page.head(_title(group))
+    for group, title in zip(groups, titles, strict=True):
+        page.head(title)
         page.say(*[line for line in lines[id(group)] if line not in everywhere], indent=2)
     if everywhere:
         page.head("In each of these groups")
         page.say(*everywhere, indent=2)
+    for block in matrices(groups, titles) if large else ():
+        page.say("", block.title)
+        if block.table is not None:
+            page.show(block.table)
     page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)), *_failed(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
     return page.text
@@ -75,9 +77,17 @@ class _Page:
         """A heading, set apart."""
         self._console.print(Text(f"\n{textwrap.shorten(line, self._console.width)}", style="bold"))
 
-    def show(self, table: Table) -> None:
-        """A table."""
+    def show(self, table: Table, titles: Sequence[str] = ()) -> None:
+        """A table; a row that holds only `TITLE` and a number becomes that title over the whole width."""
+        start = self._out.tell()
         self._console.print(table)
+        text = self._out.getvalue()[start:]
+        self._out.seek(start)
+        self._out.truncate()
+        for number, title in enumerate(titles):
+            line = rf"(?m)^.*{TITLE}{number}(?!\d).*$"
+            text = re.sub(line, f" {title}".replace("\\", r"\\"), text)
+        self._out.write(text)
 
     @property
     def text(self) -> str:
@@ -115,9 +125,28 @@ def _sources(rows: Sequence[Row]) -> Iterator[str]:
         yield f"Costs: profile {profile}, {'modelled, not measured' if modelled else 'measured'}."
 
 
-def _title(group: Group) -> str:
-    named = [f"{path} = {value}" for path, value in group.key]
-    return ", ".join(named) or "All points"
+def _titles(groups: Sequence[Group]) -> list[str]:
+    """What tells the groups apart: the fewest leading axes, by their short names."""
+    paths = [path for path, _ in groups[0].key]
+    names = short_names(paths)
+    enough = next((n for n in range(len(paths) + 1) if len({g.key[:n] for g in groups}) == len(groups)), len(paths))
+    told = [n for n, path in enumerate(paths) if n < enough or _differs(groups, n, path)]
+    shown = [", ".join(f"{names[group.key[n][0]]} = {_number(group.key[n][1])}" for n in told) for group in groups]
+    return [title or "All points" for title in shown]
+
+
+def _differs(groups: Sequence[Group], place: int, path: str) -> bool:
+    """The restart mode decides so much that it is named wherever it differs."""
+    return path.startswith("restart") and len({group.key[place][1] for group in groups}) > 1
+
+
+def _number(text: str) -> str:
+    """A swept value as short as it can be written."""
+    try:
+        short = f"{float(text):g}"
+    except ValueError:
+        return text
+    return short if float(short) == float(text) else text
 
 
 def _table(groups: Sequence[Group], *, large: bool) -> Table:
@@ -127,9 +156,9 @@ def _table(groups: Sequence[Group], *, large: bool) -> Table:
             table.add_column(heading, overflow="fold")
         else:
             table.add_column(heading, justify="right", no_wrap=True)
-    for group in groups:
+    for number, group in enumerate(groups):
         if len(groups) > 1:
-            table.add_row(Text(_title(group), style="bold"), *[""] * (len(HEADINGS) - 1))
+            table.add_row(f"{TITLE}{number}", *[""] * (len(HEADINGS) - 1))
         for mark, row in _chosen(group) if large else _every(group):
             name = group.name(row) if large else group.label(row)
             table.add_row(*[Text(cell) for cell in (f"{mark}{name}", *_cells(row))])
@@ -172,7 +201,7 @@ def _twin(row: Row) -> tuple[str, str]:
     if row["z_analytic"] is not None:
         return form, f"z {row['z_analytic']:+.1f}"
     stated = row["analytic_error"]
-    within = "" if stated is None or math.isnan(stated) else f" ({stated:.4f})"
+    within = "" if stated is None or math.isnan(stated) else f" ({stated:.1g})"
     return form, f"{signed(row['ettr'] - row['ettr_analytic'])}{within}"
 
 
@@ -191,7 +220,11 @@ def _legend(*, large: bool, total: int) -> str:
     table = f" (all {total} points: summary.csv)" if large else ""
     form = "closed form: = exact, ~ first order, < bound"
     apart = "apart: simulated less closed form, in standard errors (z) where exact, else beside (the stated error)"
-    return f"{marks}{table}. {form}. {apart}. burst: adjacent pages surely survived."
+    burst = "burst: adjacent pages of one GPU surely survived, by its own stripe"
+    fallback = (
+        "fall-back: failures recovered by a later tier than the first that covers them (m = 0 has none to fall from)"
+    )
+    return f"{marks}{table}. {form}. {apart}. {burst}. {fallback}."
 
 
 def _best_facts(group: Group) -> Iterator[str]:

@@ -14,7 +14,10 @@ HERE = Path(__file__).parent
 EXAMPLE = HERE / "valid" / "example.yaml"
 
 
-def test_every_value_has_its_source_and_what_follows_is_derived(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_value_has_its_source_and_what_follows_is_derived(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # what is wrapped, and where, is the terminal's affair
     assert main(["check", str(EXAMPLE)]) == 0
     lines = capsys.readouterr().out.splitlines()
     rows = {line.split()[0]: " ".join(line.split()) for line in lines if line.startswith("  ") and line[2] != " "}

@@ -61,7 +61,7 @@ def test_a_large_sweep_shows_what_decides_and_where_the_rest_is(tmp_path: Path) 
     assert "Burst survived (pages) at what share of memory" in shown
     assert "12 at 12.50 %" in shown  # k = 8, m = 1
     assert shown.count("Burst survived") == 1  # the same in both groups
-    assert "Fall-back per failure, all_processes" in shown
+    assert "Fall-back per failure, restart = all_processes" in shown
     assert "In each of these groups" in shown
 
 
