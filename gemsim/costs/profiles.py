@@ -47,12 +47,12 @@ class Point(_Part):
     ratio: float = Field(gt=0, le=_MOST)
     low: float = Field(gt=0, le=_MOST)
     high: float = Field(gt=0, le=_MOST)
-    t0: float | None = Field(None, ge=0)
-    bandwidth: float | None = Field(None, gt=0)
-    residual: float | None = Field(None, ge=0)
-    samples: int | None = Field(None, ge=1)
-    smallest: int | None = Field(None, ge=1)
-    largest: int | None = Field(None, ge=1)
+    t0: float | None = Field(default=None, ge=0)
+    bandwidth: float | None = Field(default=None, gt=0)
+    residual: float | None = Field(default=None, ge=0)
+    samples: int | None = Field(default=None, ge=1)
+    smallest: int | None = Field(default=None, ge=1)
+    largest: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
