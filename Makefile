@@ -30,6 +30,8 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/engine.py
 
 gpu-check:
+	@$(PYTHON) -c 'import numpy' 2>/dev/null || \
+	  { echo "$(PYTHON) has no numpy; name one that has numpy, cupy and pytest with make gpu-check PYTHON=..."; exit 1; }
 	PYTHONPATH=kernels $(PYTHON) kernels/gpu_check.py
 
 clean:

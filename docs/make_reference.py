@@ -170,7 +170,11 @@ def _profiles() -> list[str]:
     kinds = {"modelled": "modelled, not measured", "measured": "measured"}
     known = [(f"`{name}`", kinds[load_profile(name).kind]) for name in profile_names()]
     rows: list[tuple[str, ...]] = [("`profile`", "what it rests on"), *known]
-    note = "The device alone names its newest measured profile and, while there is none, the modelled one."
+    note = (
+        "The device alone names its newest measured profile and, while there is none, the modelled one. A path to a "
+        "folder DEVICE/DATE, as `gemsim calibrate` writes it, is a profile too. `NAME strict` refuses design points "
+        "that it does not hold, instead of extrapolating."
+    )
     return ["## Calibration profiles", "", *table(rows), note, ""]
 
 

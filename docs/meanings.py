@@ -17,7 +17,7 @@ MEANINGS: dict[str, str] = {
     "sweep": "The design points.",
     "compare": "Named variants; each replaces or extends whole sections.",
     "require": "Bounds on columns of summary.csv; the best point is chosen among those that meet them.",
-    "profile": "The calibration profile that gives the speed of coding.",
+    "profile": "The calibration profile that gives the speed of coding; with `strict` behind it, only what it holds.",
     "run": "How long, how often, from which seed.",
     "quick": "A smaller form of the study, laid over it by `--quick`.",
     # cluster

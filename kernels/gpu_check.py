@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -57,12 +58,13 @@ RATES = {
 _ROUNDS, _CHAINS, _THREADS = 2048, 8, 256
 
 
-def correct(seconds: float) -> bool:
-    """Run the GPU tests with pytest alone, without this project's plugins and settings."""
+def correct(seconds: float) -> str:
+    """passed, FAILED or not run: the GPU tests with pytest alone, without this project's plugins and settings."""
     here = [str(path) for path in TESTS if path.is_file()]
-    if not here:
-        print("correctness: the GPU tests are not here, so only the grid checks bytes")
-        return True
+    absent = "the GPU tests are not here" if not here else "" if find_spec("pytest") else "pytest is not installed"
+    if absent:
+        print(f"correctness: {absent}, so only the grid checks bytes")
+        return f"not run: {absent}"
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "gpu", "-c", os.devnull, "--rootdir", str(ROOT),
                "--noconftest", "--import-mode=importlib", "-p", "no:cacheprovider", "-rs",
                "-W", "ignore::pytest.PytestUnknownMarkWarning", *here]  # fmt: skip
@@ -72,8 +74,8 @@ def correct(seconds: float) -> bool:
         done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         print(f"correctness: NOT DONE within {seconds:.0f} s")
-        return False
-    return done.returncode == 0
+        return f"FAILED: not done within {seconds:.0f} s"
+    return "FAILED" if done.returncode else "passed"
 
 
 def variants(arm: Arm) -> Iterator[dict[str, Any]]:
@@ -198,20 +200,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     assert isinstance(arm, GpuArm)
     asked.out.mkdir(parents=True, exist_ok=True)
-    right = correct(asked.budget * 0.5)
+    tests = correct(asked.budget * 0.5)
     left = asked.budget - (time.perf_counter() - began)
     result = measure(arm, max(10.0, left - asked.budget * 0.15), report=printer(sys.stdout))
     _write(asked.out, result)  # what is there survives a variant that hangs
     print("variants and instruction rates", flush=True)
     result["facts"].update(rates(arm))
     result["series"] += list(variants(arm))
-    result["facts"]["GPU tests"] = "passed" if right else "FAILED"
+    result["facts"]["GPU tests"] = tests
     _write(asked.out, result)
     print("\n".join(table(result["series"])))
     for name, value in result["facts"].items():
         print(f"{name}: {value}")
     print(result["unfinished"] or "the whole grid was measured")
-    right &= all(one["verified"] != "no" for one in result["series"])
+    right = not tests.startswith("FAILED") and all(one["verified"] != "no" for one in result["series"])
     print(f"{'all bytes right' if right else 'WRONG BYTES or failed tests'}; written: {asked.out / 'bench.json'}")
     return int(not right)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gemsim_kernels.bench import Report
 
 DEFAULT_OUT = Path("out/profiles")
+SHOWN = 12  # differences of a check: one sample changed can move every entry
 
 
 @click.command()
@@ -55,7 +56,9 @@ def _check(name: str) -> int:
     path = profile_path(name)
     wrong = check(path)
     if wrong:
-        raise ProfileError("\n".join([f"{path}: does not follow from its samples.csv", *(f"  {one}" for one in wrong)]))
+        lines = [f"{path}: does not follow from its samples.csv", *(f"  {one}" for one in wrong[:SHOWN])]
+        more = [f"  and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
+        raise ProfileError("\n".join(lines + more))
     shown = f"{path.parent.parent.name}/{path.parent.name}"
     modelled = path.parent.name == "modelled"
     click.echo(f"{shown}: {'modelled, so there are no samples' if modelled else 'its samples give this profile'}")
@@ -117,6 +120,9 @@ def _write(bench: dict[str, Any], out: Path, conditions: str) -> int:
     from gemsim.costs.picture import picture
     from gemsim.costs.profiles import read_profile
 
+    there = out / str(bench.get("device")) / str(bench.get("taken"))[:10] / "profile.json"
+    if there.exists():
+        click.echo(f"{there}: of the same device and day, is replaced", err=True)
     folder = write_profile(out, bench, conditions=conditions)
     profile = read_profile(folder.resolve() / "profile.json")
     series = series_of(bench)
@@ -134,6 +140,9 @@ def _write(bench: dict[str, Any], out: Path, conditions: str) -> int:
     worst = max(profile.points, key=lambda point: point.residual or 0.0)
     width = "any k" if worst.k is None else f"k = {worst.k}"
     click.echo(f"worst miss of t = t0 + bytes / B: {worst.residual:.0%}, {worst.op} at {width} with {worst.rows} rows")
+    alone = sum(point.smallest == point.largest for point in profile.points)
+    if alone:
+        click.echo(f"{alone} of {len(profile.points)} fits stand on one size alone: no miss to see, and t0 is a guess")
     if profile.unfinished:
         click.echo(f"UNFINISHED: {profile.unfinished}")
     click.echo(f"written: {folder}/profile.json, samples.csv{', throughput.svg' if drawn else ''}")

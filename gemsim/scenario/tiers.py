@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from gemsim.costs.kernels import decode_seconds, encode_seconds
+from gemsim.costs.kernels import Cost, decode_seconds, encode_seconds
 from gemsim.costs.links import exposed_seconds, parity_exchange_seconds, store_seconds
 from gemsim.costs.profiles import Profile
 from gemsim.errors import Infeasible
@@ -79,10 +79,14 @@ def _coded(shop: Workshop, one: StripeSpec) -> float:
 
 
 def _encode(shop: Workshop, one: StripeSpec, size: float) -> float:
-    """Seconds of the encode kernels, with a note on what they rest on and their band."""
-    cost = encode_seconds(shop.profile, k=one.k, m=one.m, data_bytes=size)
+    """Seconds of the encode kernels, noted."""
+    return _noted(shop, one, "encode", encode_seconds(shop.profile, k=one.k, m=one.m, data_bytes=size))
+
+
+def _noted(shop: Workshop, one: StripeSpec, what: str, cost: Cost) -> float:
+    """The seconds, with a note on what they rest on and their band."""
     band = f"{brief(cost.seconds, 'time')} ({brief(cost.lo, 'time')} to {brief(cost.hi, 'time')})"
-    shop.notes.append(f"Tier {one.label} {one.k}+{one.m}: {band} per encode; {cost.note}")
+    shop.notes.append(f"Tier {one.label} {one.k}+{one.m}: {band} per {what}; {cost.note}")
     return cost.seconds
 
 
@@ -95,7 +99,8 @@ def _page_stripe(shop: Workshop, one: StripeSpec, number: int) -> PageStripe:
     stripes = PageStripes(pages, one.k, one.m, one.mapping)
     coded = tuple(r.name for r in shop.memory.regions if r.coded)
     encode = _encode(shop, one, pages * page)
-    decode = decode_seconds(shop.profile, k=one.k, m=one.m, lost=1, chunk_bytes=page).seconds
+    rebuilt = decode_seconds(shop.profile, k=one.k, m=one.m, lost=1, chunk_bytes=page)
+    decode = _noted(shop, one, "rebuild of a page", rebuilt)
     return PageStripe(number, one.label, stripes, _cadence(shop, one, encode, 0.0), coded, decode, page)
 
 

@@ -23,6 +23,7 @@ from gemsim.study.sweep import SweepResult, label
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
 SHOWN_REASONS = 3
+EXTRAPOLATED = "EXTRAPOLATED: "  # as the notes of costs shout it
 TITLE = "§"  # stands in a table for the title of a group
 KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 HEADINGS = ("design", "ETTR, 95 %", "closed form", "apart", "memory", "burst", "fall-back")
@@ -52,7 +53,8 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
         page.say("", block.title)
         if block.table is not None:
             page.show(block.table)
-    page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)), *_failed(result))
+    page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
+    page.say(*_extrapolated(groups), *_failed(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
     return page.text
 
@@ -248,6 +250,19 @@ def _infeasible(rows: Sequence[Row]) -> Iterator[str]:
         yield f"  {count} × {reason}"
     if len(reasons) > SHOWN_REASONS:
         yield f"  and {len(reasons) - SHOWN_REASONS} other reasons, in summary.csv"
+
+
+def _extrapolated(groups: Sequence[Group]) -> Iterator[str]:
+    """The points whose costs lie beyond what their profile holds, wherever they stand in the table."""
+    points = [point for group in groups for point in group.points]
+    shouted = ([note for note in point.static.get("notes") or () if EXTRAPOLATED in note] for point in points)
+    reasons = Counter(notes[0].partition(EXTRAPOLATED)[2] for notes in shouted if notes)
+    if reasons:
+        yield f"Caution: the costs of {reasons.total()} of {len(points)} points are EXTRAPOLATED beyond their profile:"
+    for reason, count in reasons.most_common(SHOWN_REASONS):
+        yield f"  {count} × {reason}"
+    if len(reasons) > SHOWN_REASONS:
+        yield f"  and {len(reasons) - SHOWN_REASONS} other reasons"
 
 
 def _failed(result: SweepResult) -> Iterator[str]:

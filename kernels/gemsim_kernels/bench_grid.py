@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gemsim_kernels.codes import CodeLimit, family
 
-WIDTHS = (8, 64, 512, 4, 16, 32, 128, 247, 1024)  # from a coarse net to a fine one
+WIDTHS = (8, 64, 512, 4, 16, 32, 128, 247, 1024, 256)  # from a coarse net to a fine one; 256: GF(2^16) begins
 ROWS = (2, 1, 4, 8, 3, 6)
 COARSE_WIDTHS, COARSE_ROWS = 3, 4
 SHARDS = (1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)  # of the sweep over shard bytes and stripes, at 64 + 4

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemsim import resources
+from gemsim.cli.calibrate import SHOWN
 from gemsim.cli.main import ASKED_WRONG, DONE, FAULT, main
 from gemsim.costs.calibrate import check
 from gemsim_kernels import bench
@@ -38,6 +39,7 @@ def test_a_bench_becomes_a_profile_a_table_and_a_picture(tmp_path: Path, bench_f
     assert ["encode", "64+2"] in [words[:2] for words in lines if words[-1:] == ["MISSED"]]
     assert "worst miss of t = t0 + bytes / B" in shown
     assert f"profile: {folder}" in shown
+    assert "one size alone" not in shown
     assert main(["calibrate", "--check", str(folder)]) == DONE
     assert "made-up/2026-02-03: its samples give this profile" in capsys.readouterr().out
 
@@ -49,6 +51,44 @@ def test_an_edited_profile_fails_its_check(tmp_path: Path, bench_file: Path, cap
     capsys.readouterr()
     assert main(["calibrate", "--check", str(path)]) == ASKED_WRONG
     assert "launch: the file says 4e-06, its samples give 5e-06" in capsys.readouterr().err
+
+
+def test_one_sample_changed_fails_and_what_differs_is_shown_in_part(
+    tmp_path: Path, bench_file: Path, capsys: Capture
+) -> None:
+    main(["calibrate", "--from", str(bench_file), "--out", str(tmp_path)])
+    path = tmp_path / "made-up" / "2026-02-03" / "samples.csv"
+    lines = path.read_text().splitlines()
+    copies = [number for number, line in enumerate(lines) if line.startswith("copy,")]
+    for number in copies:
+        lines[number] = lines[number].rpartition(",")[0] + ",0.5"
+    path.write_text("\n".join(lines) + "\n")
+    capsys.readouterr()
+    assert main(["calibrate", "--check", str(path.parent)]) == ASKED_WRONG
+    said = capsys.readouterr().err.splitlines()
+    assert "copy_bandwidth: the file says" in said[1]
+    assert len(said) == 1 + SHOWN + 1
+    assert said[-1].startswith("  and ")
+
+
+def test_a_second_measurement_of_a_day_says_that_it_replaces_the_first(
+    tmp_path: Path, bench_file: Path, capsys: Capture
+) -> None:
+    words = ["calibrate", "--from", str(bench_file), "--out", str(tmp_path)]
+    assert main(words) == DONE
+    assert "is replaced" not in capsys.readouterr().err
+    assert main(words) == DONE
+    assert "of the same device and day, is replaced" in capsys.readouterr().err
+
+
+def test_fits_through_one_size_are_counted(tmp_path: Path, capsys: Capture) -> None:
+    made = samples.bench()
+    made["series"] = [one for one in made["series"] if one["op"] not in ("encode", "decode", "update")]
+    made["series"].append(samples.one("encode", 8, 2, 2, samples.LARGE, [1e-3]))
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(made))
+    assert main(["calibrate", "--from", str(path), "--out", str(tmp_path)]) == DONE
+    assert "1 of 1 fits stand on one size alone" in capsys.readouterr().out
 
 
 def test_a_modelled_profile_has_no_samples_to_check(capsys: Capture) -> None:

@@ -40,6 +40,7 @@ def test_a_study_on_a_measured_profile_says_so_with_its_band(
     shown = checked(tmp_path, str(folder), capsys)
     assert "made-up/2026-02-03#" in shown
     assert "per encode; measured (a busy machine); linear beyond the " in shown
+    assert "per rebuild of a page; measured (a busy machine)" in shown
     assert "2: 2 feasible, 0 infeasible" in shown
 
 
@@ -49,3 +50,11 @@ def test_a_strict_profile_refuses_the_point_and_the_rest_goes_on(
     shown = checked(tmp_path, "nvidia-h100/modelled strict", capsys)
     assert "2: 1 feasible, 1 infeasible" in shown
     assert "profile nvidia-h100/modelled is strict and does not hold encode at 512 + 1: k = 512 is beyond" in shown
+
+
+def test_a_sweep_shouts_which_costs_are_extrapolated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text(STUDY.format(profile="nvidia-h100/modelled"))
+    assert main(["sweep", str(study), "--out", str(tmp_path / "out")]) == DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "the costs of 1 of 2 points are EXTRAPOLATED beyond their profile: 1 × k = 512 is beyond" in shown

@@ -73,7 +73,8 @@ def test_a_gemsim_command_of_the_pages_exists(words: tuple[str, ...]) -> None:
 def test_the_readme_names_what_is_not_built() -> None:
     named = README.split("**Not built yet.**")[1].split("\n\n")[0]
     assert {word for word in NOT_BUILT if f"`{word}`" not in named} == set()
-    assert {word for word in COMMANDS if f"| `gemsim {word} STUDY` |" not in README} == set()
+    rows = set(re.findall(r"^\| `gemsim (\w+)(?: STUDY)?` \|", README, re.MULTILINE))
+    assert rows == set(COMMANDS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -93,6 +94,23 @@ def test_the_study_of_the_readme_passes_check(
     Path(OWN_STUDY).write_text(example, encoding="utf-8")
     assert main(["check", OWN_STUDY]) == 0
     assert "0 infeasible" in capsys.readouterr().out
+
+
+EXAMPLES = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(_blocks(page.read_text(encoding="utf-8"), "python"), start=1)
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.filterwarnings("ignore:.*coded by NumPy:RuntimeWarning")
+def test_an_example_in_python_runs(example: str) -> None:
+    exec(example, {})
+
+
+def test_the_examples_of_the_readme_are_short() -> None:
+    assert [len(example.splitlines()) <= 15 for example in _blocks(README, "python")] == [True, True]
 
 
 def _shape(printed: str) -> list[str]:

@@ -129,7 +129,7 @@ def test_the_grid_goes_from_coarse_to_fine_and_each_shape_comes_once() -> None:
     cases = bench_grid.grid(sizes, largest_pool=256 << 20)
     assert len(set(cases)) == len(cases)
     assert {case.m for case in cases if case.op == "encode"} == {1, 2, 3, 4, 6, 8}
-    assert {case.k for case in cases} >= {4, 8, 16, 32, 64, 128, 247, 512}
+    assert {case.k for case in cases} >= {4, 8, 16, 32, 64, 128, 247, 256, 512}
     lost = {case.rows for case in cases if case.op == "decode" and case.k == 64}
     assert lost == {1, 2, 3, 4, 6, 8}
     first = cases[:56]
@@ -206,7 +206,7 @@ def test_the_gpu_check_runs_from_end_to_end_on_a_stand_in(
 ) -> None:
     monkeypatch.setattr(gpu_check, "arm_for", lambda _: GpuArm(fake_cupy.make(), 0, pool_bytes=1 << 19))
     monkeypatch.setattr(gpu_check, "measure", lambda arm, budget, report: bench.measure(arm, budget, cases=FEW))
-    monkeypatch.setattr(gpu_check, "correct", lambda seconds: True)
+    monkeypatch.setattr(gpu_check, "correct", lambda seconds: "passed")
     assert gpu_check.main(["--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "bench.json").read_text())
     timed = [one["layout"] for one in found["series"] if one["layout"].startswith("variant: ")]
@@ -215,6 +215,19 @@ def test_the_gpu_check_runs_from_end_to_end_on_a_stand_in(
     shown = capsys.readouterr().out
     assert "all bytes right; written: " in shown
     assert "unroll 2" in shown
+
+
+@pytest.mark.parametrize(
+    ("here", "plugin", "said"),
+    [(False, True, "not run: the GPU tests are not here"), (True, False, "not run: pytest is not installed")],
+)
+def test_gpu_tests_that_cannot_run_are_not_said_to_have_passed(
+    here: bool, plugin: bool, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if not here:
+        monkeypatch.setattr(gpu_check, "TESTS", [tmp_path / "absent.py"])
+    monkeypatch.setattr(gpu_check, "find_spec", lambda name: plugin or None)
+    assert gpu_check.correct(10.0) == said
 
 
 def test_without_a_gpu_the_check_and_the_bench_say_why(

@@ -34,7 +34,12 @@ def side(tmp_path_factory: pytest.TempPathFactory) -> OnCpu:
     return OnCpu(Shim(shared_folder(tmp_path_factory, "ptx"), ptx.source, "-O1"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+LONG = {Case(11, 8), Case(6, 6, 16)}  # built for 10 s, and of the kind of 6 + 4 and 5 + 2
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=str(case), marks=[pytest.mark.long] if case in LONG else []) for case in CASES]
+)
 def test_every_operation(side: OnCpu, case: Case, rng: np.random.Generator) -> None:
     for layout in LAYOUTS:
         checks.check_encode(side, case, layout, rng)
