@@ -44,6 +44,9 @@ _TWIN = (
     *("cost_s_per_failure_analytic", "overhead_analytic"),
 )
 
+EXTRAPOLATED = "EXTRAPOLATED"  # in a note: a cost lies beyond what its profile holds
+BEYOND_PROFILE = "costs extrapolated beyond their profile"
+
 Row = dict[str, Any]
 GroupKey = tuple[tuple[str, str], ...]  # what the group holds fixed, with its value
 
@@ -131,6 +134,8 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
     if run is not None and len(run["wall_s"]):
         row |= _numbers(run)
         row["z_analytic"] = _z(row, run["productive_s"] / run["wall_s"])
+        if any(EXTRAPOLATED in note for note in point.static.get("notes", ())):
+            row["caution"] = "; ".join(filter(None, (row["caution"], BEYOND_PROFILE)))
     return row
 
 

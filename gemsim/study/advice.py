@@ -10,7 +10,7 @@ from typing import Any
 from gemsim.results.choice import TIE_BAND, Choice
 from gemsim.results.estimate import CONFIDENCE
 from gemsim.results.ledger import LOST_TO_FAILURES
-from gemsim.results.summary import GroupKey, Point, Require, Row, meets
+from gemsim.results.summary import BEYOND_PROFILE, GroupKey, Point, Require, Row, meets
 
 TOO_WIDE = 0.01  # half-width of a paired difference beyond which a tie says nothing
 LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
@@ -269,4 +269,4 @@ def ceiling(group: Group) -> str:
 def cautions(rows: Iterable[Row]) -> list[str]:
     """What stands against trusting the intervals, each kind once."""
     found = {part for row in rows if row["caution"] for part in row["caution"].split("; ")}
-    return sorted(found)
+    return sorted(found - {BEYOND_PROFILE})  # said at greater length elsewhere

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gemsim.results.summary import Row
+from gemsim.results.summary import EXTRAPOLATED, Row
 from gemsim.study.advice import Group, advice, cautions, ceiling, pages, percent, verdict
 from gemsim.study.design import short_names
 from gemsim.study.matrix import matrices
@@ -23,7 +23,6 @@ from gemsim.study.sweep import SweepResult, label
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
 SHOWN_REASONS = 3
-EXTRAPOLATED = "EXTRAPOLATED: "  # as the notes of costs shout it
 TITLE = "§"  # stands in a table for the title of a group
 KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 HEADINGS = ("design", "ETTR, 95 %", "closed form", "apart", "memory", "burst", "fall-back")
@@ -256,7 +255,7 @@ def _extrapolated(groups: Sequence[Group]) -> Iterator[str]:
     """The points whose costs lie beyond what their profile holds, wherever they stand in the table."""
     points = [point for group in groups for point in group.points]
     shouted = ([note for note in point.static.get("notes") or () if EXTRAPOLATED in note] for point in points)
-    reasons = Counter(notes[0].partition(EXTRAPOLATED)[2] for notes in shouted if notes)
+    reasons = Counter(notes[0].partition(f"{EXTRAPOLATED}: ")[2] for notes in shouted if notes)
     if reasons:
         yield f"Caution: the costs of {reasons.total()} of {len(points)} points are EXTRAPOLATED beyond their profile:"
     for reason, count in reasons.most_common(SHOWN_REASONS):

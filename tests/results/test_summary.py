@@ -165,3 +165,11 @@ def test_csv_quotes_reasons(tmp_path: Path) -> None:
     absent = Point(0, {}, "", (), reason=reason)
     (row,) = csv.DictReader(io.StringIO(to_csv(summary([absent], rows_in(tmp_path, {"a": RUNS})).rows), newline=""))
     assert row["reason"] == reason
+
+
+def test_an_extrapolated_cost_is_marked_in_the_table(tmp_path: Path) -> None:
+    noted = {**STATIC, "notes": ["Tier stripe 512+1: 2 ms per encode; modelled, not measured; EXTRAPOLATED: k = 512"]}
+    rows = rows_in(tmp_path, {"a": RUNS, "b": RUNS})
+    far, near = summary([point(0, static=noted), point(1, "b")], rows).rows
+    assert "costs extrapolated beyond their profile" in far["caution"]
+    assert "extrapolated" not in near["caution"]
