@@ -8,6 +8,7 @@ from gemsim_kernels.backends import NoBackend
 from gemsim_kernels.codec import Code
 from gemsim_kernels.codes import CodeLimit, Family, family
 from gemsim_kernels.matrices import TooManyLost
+from gemsim_kernels.protected_state import ProtectedState
 from gemsim_kernels.shards import BadShards
 
-__all__ = ["BadShards", "Code", "CodeLimit", "Family", "NoBackend", "TooManyLost", "family"]
+__all__ = ["BadShards", "Code", "CodeLimit", "Family", "NoBackend", "ProtectedState", "TooManyLost", "family"]

@@ -5,9 +5,10 @@ A `Code` picks the family for (k, m) and a backend for the arrays that it is giv
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,13 @@ from gemsim_kernels.tails import halves
 _KEPT = 64  # encodings remembered
 
 
+def _whole(name: str, number: SupportsIndex) -> int:
+    """A count of shards; NumPy's integers serve too."""
+    if isinstance(number, bool | np.bool_) or not hasattr(number, "__index__"):
+        raise TypeError(f"{name} = {number!r}; allowed: a whole number of shards")
+    return operator.index(number)
+
+
 class Code:
     """A stripe of k data and m parity shards: data shard j is shard j, parity i is shard k + i.
 
@@ -48,8 +56,8 @@ class Code:
 
     def __init__(
         self,
-        k: int,
-        m: int,
+        k: SupportsIndex,
+        m: SupportsIndex,
         *,
         field: Field = "auto",
         matrix: str | NDArray[Any] | None = None,
@@ -60,8 +68,8 @@ class Code:
             raise ValueError(f"threads = {threads}; allowed: 1 or more")
         if backend not in backends.NAMES:
             raise backends.NoBackend(f"no such backend ({backend!r}); allowed: {', '.join(backends.NAMES)}")
-        self.construction = construct(k, m, field, matrix)
-        self.k, self.m, self.threads, self.backend = k, m, threads, backend
+        self.k, self.m, self.threads, self.backend = _whole("k", k), _whole("m", m), threads, backend
+        self.construction = construct(self.k, self.m, field, matrix)
         self._seen: dict[Any, Callable[[], None]] = {}
 
     @property

@@ -152,7 +152,6 @@ def kernel(shape: Shape) -> Callable[..., None]:
     return run  # type: ignore[no-any-return]
 
 
-
 @dataclass(frozen=True, eq=False, slots=True)
 class _Plan:
     """A matrix made ready: its kernel and what that reads. `matrix` is held so that no other can take its identity."""

@@ -137,4 +137,3 @@ def too_many(code: Construction, absent: list[int]) -> str:
     """The message of TooManyLost."""
     shown = ", ".join(str(shard) for shard in absent[:12]) + (", …" if len(absent) > 12 else "")
     return f"{len(absent)} shards are lost ({shown}); allowed: at most m = {code.m} of the {code.k} + {code.m}"
-

@@ -273,4 +273,3 @@ class ProtectedState:
         hit = sorted(inside.intersection(stripes))
         if hit:
             raise RuntimeError(f"{what}: stripe {hit[0]} holds arrays that are being updated; leave `updating` first")
-

@@ -83,3 +83,13 @@ def test_a_code_describes_itself() -> None:
     assert not Code(3, 2).generator.flags.writeable
     with pytest.raises(ValueError, match="threads = 0"):
         Code(3, 2, threads=0)
+
+
+@pytest.mark.parametrize(("k", "m"), [(4.0, 2), (True, 1), ("4", 2), (4, None), (np.float64(4), 2)])
+def test_a_number_of_shards_is_a_whole_number(k: Any, m: Any) -> None:
+    with pytest.raises(TypeError, match="allowed: a whole number of shards"):
+        Code(k, m)
+
+
+def test_numpy_integers_are_whole_numbers() -> None:
+    assert Code(np.int64(4), np.uint8(2)).k == 4
