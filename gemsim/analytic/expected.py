@@ -51,7 +51,7 @@ def expected(
     fallen += mild * (1.0 - running)
     lost = max(0.0, 1.0 - ettr - overhead)
     longer = (wall_per_running - 1.0) / standing if standing else 1.0
-    not_gemini = sum(b.rate * _around(scenario, b) for b in found) * running * longer
+    not_gemini = sum(b.rate * around(scenario, b) for b in found) * running * longer
     return {
         **numbers,
         "fallback_per_failure_analytic": fallen / rate,
@@ -65,9 +65,11 @@ def _falls_back(branch: Branch, covering: int | None) -> bool:
     return covering is not None and branch.tier != HELD and not 0 <= branch.number <= covering
 
 
-def _around(scenario: Scenario, branch: Branch) -> float:
-    """Seconds of detection, waiting and restart: what GEMINI's wasted time leaves out."""
+def around(scenario: Scenario, branch: Branch, *, reset: bool = False) -> float:
+    """Mean seconds of detection, waiting and restart (what GEMINI's wasted time leaves out); `reset`: a row remap is
+    served beside them."""
     restart = scenario.restart
-    waiting = {"replace": scenario.spare_activation, "reset": restart.reset, "reboot": restart.reboot}
+    activation = scenario.spare_activation if branch.action == "replace" else 0.0
+    waiting = max(activation, restart.device_wait(branch.action), restart.reset if reset else 0.0)
     detect = 0.0 if branch.kind.scope == "silent" else branch.kind.detect.mean
-    return detect + waiting.get(branch.action, 0.0) + restart.seconds(branch.damage)
+    return detect + waiting + restart.seconds(branch.damage)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import exp
 from typing import Any
 
-from gemsim.analytic.expected import expected
+from gemsim.analytic.expected import around, expected
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.renewal import general_ettr, interruptions
 from gemsim.errors import NotCovered
@@ -269,14 +269,9 @@ def _older(scenario: Scenario, number: int) -> float:
 
 def _down(scenario: Scenario, branch: Branch, *, reset: bool) -> float:
     """Mean seconds the job stands still: detection, replacement, restart, recovery."""
-    restart = scenario.restart
-    activation = scenario.spare_activation if branch.action == "replace" else 0.0
-    device = {"reset": restart.reset, "reboot": restart.reboot}.get(branch.action, 0.0)
-    waiting = max(activation, device, restart.reset if reset else 0.0)
-    detect = 0.0 if branch.kind.scope == "silent" else branch.kind.detect.mean
-    pause = restart.pause if branch.damage.restart == "in_place" else 0.0
+    pause = scenario.restart.pause if branch.damage.restart == "in_place" else 0.0
     encode = 0.0 if branch.ending == "in_place" else scenario.encode_anew
-    return detect + waiting + restart.seconds(branch.damage) + pause + branch.recovery + encode
+    return around(scenario, branch, reset=reset) + pause + branch.recovery + encode
 
 
 def _error(scenario: Scenario, groups: Groups, ettr: float, tau: float) -> float:

@@ -127,9 +127,7 @@ def _ceilings(series: Iterable[Series]) -> dict[str, float]:
     for one in series:
         if one.op not in OPS and (one.op not in largest or one.moved > largest[one.op].moved):
             largest[one.op] = one
-    return {
-        op: digits(one.median if op in LAUNCHES else one.moved / one.median) for op, one in sorted(largest.items())
-    }
+    return {op: digits(one.median if op in LAUNCHES else one.moved / one.median) for op, one in sorted(largest.items())}
 
 
 def _point(key: tuple[str, int, int, int], group: Sequence[Series], copy: float, launch: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from math import inf
 
 from gemsim.failures.trace import Event, Trace
-from gemsim.protection.damage import Damage, Grid, Nature, PageHit, consequence
+from gemsim.protection.damage import Damage, Grid, Nature, PageHit, consequence, nature_of
 from gemsim.scenario import Scenario
 
 
@@ -90,9 +90,7 @@ class Injector:
             if region == "free":
                 return None
         action = kind.action_of(contained)
-        nature = _nature(kind.scope, contained, region, action)
-        if kind.scope == "silent" and not kind.evict_on_detect:
-            action = "restart_app"
+        nature = nature_of(kind.scope, contained=contained, region=region, action=action)
         hit = None
         if nature.kind == "pages":
             rows = kind.rows_hit(self.trace.mark(event, "rows"))
@@ -112,13 +110,8 @@ class Injector:
         detect = 0.0 if since is not None else float(kind.detect.quantile(self.trace.mark(event, "detect")))
         repair = float(kind.repair.quantile(self.trace.mark(event, "repair"))) if action == "replace" else 0.0
         nodes = max(1, len(damage.hosts)) if action == "replace" else 0
-        return Strike(
-            event, nature, damage, detect, repair, nodes, self._device_wait(action), action == "drain_and_reset", now
-        )
-
-    def _device_wait(self, action: str) -> float:
-        restart = self.scenario.restart
-        return {"reset": restart.reset, "reboot": restart.reboot}.get(action, 0.0)
+        wait = self.scenario.restart.device_wait(action)
+        return Strike(event, nature, damage, detect, repair, nodes, wait, action == "drain_and_reset", now)
 
     def _gpu(self, event: Event, grid: Grid) -> int:
         """The GPU that is hit: the clock's own device, or one drawn within the node or job."""
@@ -129,16 +122,3 @@ class Injector:
         if kind.clock == "node":
             return min(event.unit * grid.per_node + int(u * grid.per_node), grid.gpus - 1)
         return min(int(u * grid.gpus), grid.gpus - 1)
-
-
-def _nature(scope: str, contained: bool, region: str, action: str) -> Nature:
-    """What is destroyed, apart from any restart mode."""
-    if scope == "memory" and contained:
-        return Nature("pages", region)
-    if scope == "silent":
-        return Nature("corrupt")
-    if scope in ("memory", "sram", "gpu"):
-        return Nature("gpu", region)
-    if scope == "link" or (scope == "switch" and action == "none"):
-        return Nature("nothing")
-    return Nature(scope)

@@ -149,7 +149,8 @@ class Job:
             self.running -= recovery.plan.redo
             self.life.resume(self.running, self.env.now)
             return
-        killed = recovery.strikes[0].wall if recovery.killed_at is None else recovery.killed_at
+        killed = recovery.killed_at
+        assert killed is not None  # processes died, or the work in progress was given up
         if recovery.rolls_back:
             self.remaps = 0 if recovery.refills_memory else self.remaps
             self._forget_corruptions(recovery, killed)

@@ -46,7 +46,9 @@ class FailureClass:
         return self.units / self.lifetime.mean if self.units else 0.0
 
     def action_of(self, contained: bool) -> str:
-        """What the hardware needs after this failure."""
+        """What the hardware needs after this failure; a corrupting device that is kept needs a restart alone."""
+        if self.scope == "silent" and not self.evict_on_detect:
+            return "restart_app"
         return self.action if self.scope != "memory" or contained else self.uncontained_action
 
     def rows_hit(self, u: float) -> int:

@@ -54,6 +54,19 @@ class Nature:
     region: str = ""
 
 
+def nature_of(scope: str, *, contained: bool, region: str, action: str) -> Nature:
+    """What a failure of this scope destroys, apart from any restart mode."""
+    if scope == "memory" and contained:
+        return Nature("pages", region)
+    if scope == "silent":
+        return Nature("corrupt")
+    if scope in ("memory", "sram", "gpu"):
+        return Nature("gpu", region)
+    if scope == "link" or (scope == "switch" and action == "none"):
+        return Nature("nothing")
+    return Nature(scope)
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """All that is lost or stopped in one recovery, over every failure since the job last ran."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from gemsim.failures.classes import FailureClass
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.damage import UNITS, Damage, Nature, PageHit, consequence
+from gemsim.protection.damage import UNITS, Damage, Nature, PageHit, consequence, nature_of
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Timeline
@@ -31,8 +31,8 @@ class Job:
 def kinds_of(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Damage, str]]:
     """(share, nature, damage, action) of a class: contained or not, by region, burst and place."""
     if kind.scope != "memory":
-        nature = _nature(kind)
-        action = kind.action if kind.scope != "silent" or kind.evict_on_detect else "restart_app"
+        action = kind.action_of(contained=False)
+        nature = nature_of(kind.scope, contained=False, region="", action=action)
         for weight, gpu in _positions(job, nature, action):
             damage = _damage(job, kind, nature, action, None, gpu)
             if kind.scope == "silent":
@@ -52,16 +52,6 @@ def kinds_of(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Dama
         action = kind.uncontained_action
         for weight, gpu in _positions(job, nature, action):
             yield (1 - kind.contained) * share * weight, nature, _damage(job, kind, nature, action, None, gpu), action
-
-
-def _nature(kind: FailureClass) -> Nature:
-    if kind.scope == "silent":
-        return Nature("corrupt")
-    if kind.scope == "sram":
-        return Nature("gpu")
-    if kind.scope == "link" or (kind.scope == "switch" and kind.action == "none"):
-        return Nature("nothing")
-    return Nature(kind.scope)
 
 
 def _damage(job: Job, kind: FailureClass, nature: Nature, action: str, hit: PageHit | None, gpu: int) -> Damage:

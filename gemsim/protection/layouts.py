@@ -112,11 +112,6 @@ class MemberStripes:
         counts = Counter(self.stripe_of(gpu) for gpu in gpus)
         return max(counts.values(), default=0)
 
-    def lost_together(self, unit: str) -> int:
-        """Members that one stripe loses at most when one domain of kind `unit` fails."""
-        starts = range(min(self.grid.count(unit), 4 * (self.k + self.m)))
-        return max(self.worst_in_stripe(self.grid.members(unit, number)) for number in starts)
-
 
 def hosts_of_copies(host: int, copies: int, hosts: int, stride: int) -> tuple[int, ...]:
     """Hosts that hold the copies of this host's shard: its group of `copies` hosts, `stride` apart.
