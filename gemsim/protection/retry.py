@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import fmod
 
 from gemsim.protection.damage import Damage, Nature
+from gemsim.protection.state import CRITICAL
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform, state_is_intact
 
 GRANULES = ("kernel", "layer", "microbatch", "step")
@@ -35,7 +36,7 @@ class Retry:
 
     def survives(self, nature: Nature, platform: Platform) -> bool:
         """Loss of transient state only."""
-        return nature.kind == "pages" and nature.region in LEAST and not _critical(nature.region, platform)
+        return nature.kind == "pages" and nature.region in LEAST and nature.region not in CRITICAL
 
     def overhead(self) -> Overhead:
         """Book-keeping of granules is taken as free (assumption)."""
@@ -44,7 +45,7 @@ class Retry:
     def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
         """Redo the granule; None when the process died, critical state is lost, or the granule is torn by the
         update."""
-        if not damage.alive or not damage.pages or not state_is_intact(damage, platform):
+        if not damage.alive or not damage.pages or not state_is_intact(damage):
             return None
         redo = self.redo(damage, moment, platform)
         return None if redo is None else Plan(self.name, None, redo=redo)
@@ -73,7 +74,3 @@ def granule_seconds(granule: str, platform: Platform) -> float:
     """Length of one granule of the running step."""
     steps = platform.steps
     return {"kernel": steps.kernel, "layer": steps.layer, "microbatch": steps.microbatch, "step": steps.length}[granule]
-
-
-def _critical(region: str, platform: Platform) -> bool:
-    return any(r.name == region and r.critical for r in platform.memory.regions)

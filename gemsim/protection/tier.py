@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gemsim.protection.damage import Damage, Grid, Nature
-from gemsim.protection.state import Memory
+from gemsim.protection.state import CRITICAL, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +108,17 @@ HELD = "held"
 START = "start"
 
 
-def state_is_intact(damage: Damage, platform: Platform) -> bool:
+def state_is_intact(damage: Damage) -> bool:
     """No protected byte lost and the memory held: weights and moments are all there, in whatever version."""
     if damage.memory_lost or damage.corrupt_since is not None:
         return False
-    regions = {r.name: r for r in platform.memory.regions}
-    return not any(regions[hit.region].critical for hit in damage.pages)
+    return not any(hit.region in CRITICAL for hit in damage.pages)
 
 
 def held(damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
     """The state itself, when nothing protected was lost outside the update: credited to the restart mode, to no
     tier."""
-    if not state_is_intact(damage, platform):
+    if not state_is_intact(damage):
         return None
     if moment.in_update(platform.steps, 0.0 if damage.alive else platform.steps.skew):
         return None
