@@ -20,7 +20,7 @@ from gemsim.spec import catalog
 from gemsim.spec.cluster import ClusterSpec, DiskSpec, StorageSpec
 from gemsim.spec.failures import FailureClassSpec, FailuresSpec, LawSpec, LifetimeSpec, mix
 from gemsim.spec.paths import submodel
-from gemsim.spec.protection import NAMED_SYSTEMS, NOT_BUILT, TIERS
+from gemsim.spec.protection.kinds import NAMED_SYSTEMS, NOT_BUILT, TIERS
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
 from gemsim.spec.study import StudySpec, SweepSpec

@@ -18,7 +18,8 @@ from gemsim.protection.timeline import Stall, Timeline
 from gemsim.scenario.failures import classes
 from gemsim.scenario.model import Restart, Scenario
 from gemsim.scenario.state import memory, steps
-from gemsim.scenario.tiers import Workshop, make_tiers
+from gemsim.scenario.tiers.make import make_tiers
+from gemsim.scenario.tiers.workshop import Workshop
 from gemsim.spec.study import StudySpec
 from gemsim.units import brief as text
 

@@ -10,7 +10,7 @@ from gemsim.errors import Problem, ValueRefused
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.messages import Finding, findings, renamed
 from gemsim.spec.paths import assign, locate, normalised
-from gemsim.spec.protection import refuse_labels
+from gemsim.spec.protection.kinds import refuse_labels
 from gemsim.spec.study import StudySpec, Tiers, refuse_layout
 from gemsim.spec.workload import ParallelSpec
 from gemsim.spec.yaml import Path, Tree, dotted

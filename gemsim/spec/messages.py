@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from gemsim.errors import ValueRefused, show
 from gemsim.spec.failures import FailureClassSpec
 from gemsim.spec.paths import fields_of
-from gemsim.spec.protection import TIERS
+from gemsim.spec.protection.kinds import TIERS
 from gemsim.spec.study import StudySpec
 from gemsim.spec.types import Model, closest
 from gemsim.spec.yaml import Path

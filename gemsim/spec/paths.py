@@ -13,7 +13,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from gemsim.errors import ValueRefused, show
 from gemsim.spec.failures import FailureClassSpec
-from gemsim.spec.protection import TIERS, Tier
+from gemsim.spec.protection.kinds import TIERS
+from gemsim.spec.protection.tier import Tier
 from gemsim.spec.study import StudySpec
 from gemsim.spec.types import Model, closest
 

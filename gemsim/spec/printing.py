@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from gemsim import units
 from gemsim.spec.failures import FailureClassSpec, LawSpec, LifetimeSpec, mix
 from gemsim.spec.loading import LoadedStudy
-from gemsim.spec.protection import Tier
+from gemsim.spec.protection.tier import Tier
 from gemsim.spec.study import StudySpec
 from gemsim.spec.types import Model
 

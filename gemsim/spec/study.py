@@ -12,7 +12,7 @@ from gemsim.errors import UnitError, ValueRefused, show
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
 from gemsim.spec.failures import FailuresSpec
-from gemsim.spec.protection import TierSpec, read_tier, refuse_labels
+from gemsim.spec.protection.kinds import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
 from gemsim.spec.types import Label, Model, SelfRead, refuse_unknown, sourced

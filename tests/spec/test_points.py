@@ -11,7 +11,8 @@ from gemsim.errors import StudyError, ValueRefused
 from gemsim.spec.loading import LoadedStudy, applies, load_study, parse_study, resolve_point
 from gemsim.spec.paths import locate, normalised
 from gemsim.spec.printing import study_hash
-from gemsim.spec.protection import CheckpointSpec, StripeSpec
+from gemsim.spec.protection.checkpoint import CheckpointSpec
+from gemsim.spec.protection.stripe import StripeSpec
 from gemsim.spec.study import StudySpec
 
 VALID = Path(__file__).parent / "valid"

@@ -1,0 +1,31 @@
+"""`stripe` in a study."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from gemsim.spec.protection.tier import Tier
+from gemsim.spec.types import Whole, WholeNumber, assumed
+
+
+class StripeSpec(Tier):
+    """k data and m parity members: pages of one GPU, or GPUs in distinct GPUs, nodes or racks."""
+
+    kind: Literal["stripe"] = "stripe"
+    layout: Literal["gpu", "gpus", "nodes", "racks"]
+    k: Annotated[int, WholeNumber(1, 10**9)]
+    m: Annotated[int, WholeNumber(0, 8)]
+    mapping: Literal["interleaved", "contiguous"] = assumed("interleaved")
+    cadence: Whole = assumed(1)
+    copy_mode: Literal["in_place", "snapshot"] = assumed("in_place", alias="copy")
+    buckets: Whole = assumed(1)
+    encode: Literal["serial", "overlap"] = assumed("serial")
+    rebuild: Literal["gather", "pipeline", "spread"] = assumed("gather")
+
+    @property
+    def inside(self) -> bool:
+        """Whether the stripe lies inside one GPU."""
+        return self.layout == "gpu"
+
+    def inapplicable(self) -> dict[str, str]:
+        return {"rebuild": "layout gpus, nodes or racks"} if self.inside else {"mapping": "layout gpu"}
