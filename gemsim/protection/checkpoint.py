@@ -1,6 +1,7 @@
 """Checkpoint: a copy of the state outside GPU memory, in a store, on local disks or in the hosts' CPU memory.
 
-A copy counts once its write has completed; a recovery goes back to the newest one that does.
+A copy counts once its write has completed; a recovery goes back to the newest one that does. On disks and in CPU
+memory it is held by a placement over the hosts, read locally, and fetched or rebuilt where a host of it is missing.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemsim.protection.damage import Damage, Nature
-from gemsim.protection.layouts import hosts_of_copies
+from gemsim.protection.placement import Placement, placement
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform
 
 NEVER = 10**9  # steps between saves of a tier that nothing ever reaches: it is not written at all
@@ -16,7 +17,7 @@ NEVER = 10**9  # steps between saves of a tier that nothing ever reaches: it is 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Tier `checkpoint`. Times in seconds, `every` in steps."""
+    """Tiers `checkpoint` and `replica`. Times in seconds, `every` in steps."""
 
     number: int
     name: str
@@ -27,36 +28,48 @@ class Checkpoint:
     read: float  # read and load, on recovery
     keep_seconds: float  # how long copies are held (inf: not limited by time)
     keep_count: int  # how many are held (0: not limited by number)
-    copies: int  # of each host's shard (cpu_memory); 1 on disk
-    stride: int  # hosts between the copies of one shard
+    copies: int  # of each host's shard (placements group, ring, mixed); 1 on disk
+    stride: int  # hosts between neighbours of a set
     invalid: float  # P(a copy turns out bad)
     notice: float  # seconds until that is noticed
     wall_anchor: bool  # the clock runs on the wall; else it restarts at each recovery
+    placement: str = "mixed"  # how copies or parity lie on the hosts; one copy: on its own host
+    size: int = 8  # hosts in a set (partner, xor, rs)
+    losses: int = 1  # lost hosts of a set that its parity makes up for (rs)
+    fetch: float = 0.0  # read and load where a host of the copy is missing; never less than `read`
+    memory: float = 0.0  # bytes of buffers in GPU memory
+
+    @property
+    def redundant(self) -> bool:
+        """Whether a host can be lost."""
+        return self.target == "remote" or self.placement in ("partner", "xor", "rs") or self._copies > 1
+
+    @property
+    def _copies(self) -> int:
+        return 1 if self.target == "disk" or self.placement == "single" else self.copies
 
     def survives(self, nature: Nature, platform: Platform) -> bool:
-        """A remote store survives everything, disks and CPU memory whatever leaves a copy of each shard."""
-        return (
-            self.target == "remote"
-            or nature.kind in ("pages", "process", "gpu", "nothing", "corrupt")
-            or (self.target == "cpu_memory" and self.copies > 1)
-        )
+        """A remote store survives everything, disks and CPU memory whatever leaves all shards."""
+        return self.redundant or nature.kind in ("pages", "process", "gpu", "nothing", "corrupt")
 
     def overhead(self) -> Overhead:
-        """The blocked time; no GPU memory."""
-        return Overhead(self.every, self.blocked, lag=self.lag, keeps_versions=True)
+        """The blocked time, and the buffers in GPU memory."""
+        return Overhead(self.every, self.blocked, memory=self.memory, lag=self.lag, keeps_versions=True)
+
+    def where(self, hosts: int) -> Placement:
+        """Which of the job's hosts hold what."""
+        return placement(
+            self.placement, hosts, copies=self._copies, size=self.size, losses=self.losses, stride=self.stride
+        )
 
     def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
         """Read the newest finished copy; None when there is none or a shard's copies are all gone."""
         version = moment.saved.get(self.number)
-        if version is None or not self._shards_live(damage, moment, platform):
+        if version is None:
             return None
-        return Plan(self.name, version, seconds=self.read)
-
-    def _shards_live(self, damage: Damage, moment: Moment, platform: Platform) -> bool:
         if self.target == "remote":
-            return True
+            return Plan(self.name, version, seconds=self.read)
         gone = (damage.disks if self.target == "disk" else damage.hosts) | moment.missing.get(self.number, frozenset())
-        hosts = platform.grid.count("node")
-        return not any(
-            all(copy in gone for copy in hosts_of_copies(host, self.copies, hosts, self.stride)) for host in gone
-        )
+        if gone and not self.where(platform.grid.count("node")).survives(gone):
+            return None
+        return Plan(self.name, version, seconds=max(self.read, self.fetch) if gone else self.read)

@@ -1,4 +1,4 @@
-"""Stripe and replica arithmetic: which chunk belongs to which stripe, and which losses leave every stripe decodable.
+"""Stripe arithmetic: which chunk belongs to which stripe, and which losses leave every stripe decodable.
 
 Chunks are memory pages inside one GPU, or GPUs (members) across the job. Nothing here knows time or cost.
 """
@@ -111,17 +111,3 @@ class MemberStripes:
         """Most lost members in one stripe."""
         counts = Counter(self.stripe_of(gpu) for gpu in gpus)
         return max(counts.values(), default=0)
-
-
-def hosts_of_copies(host: int, copies: int, hosts: int, stride: int) -> tuple[int, ...]:
-    """Hosts that hold the copies of this host's shard: its group of `copies` hosts, `stride` apart.
-
-    Group placement as in GEMINI (SOSP 2023, algorithm 1): hosts are taken `copies` at a time; the left-over ones
-    join the last group as a ring. `stride` > 1 keeps the copies of a shard in different racks.
-    """
-    block = stride * copies
-    base = host // block * block
-    if base + block <= hosts:
-        lane = (host - base) % stride
-        return tuple(base + lane + stride * i for i in range(copies))
-    return tuple((host + stride * i) % hosts for i in range(copies))

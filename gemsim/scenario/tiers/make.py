@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gemsim.protection.peer_copy import PeerCopy
 from gemsim.protection.retry import Retry
 from gemsim.protection.tier import Tier
-from gemsim.scenario.state import layout
 from gemsim.scenario.tiers.checkpoint import checkpoint
+from gemsim.scenario.tiers.peer_copy import peer_copy
+from gemsim.scenario.tiers.replica import replica
+from gemsim.scenario.tiers.replica_group import replica_group
 from gemsim.scenario.tiers.stripe import stripe
+from gemsim.scenario.tiers.undo_log import undo_log
 from gemsim.scenario.tiers.workshop import Workshop
-from gemsim.spec.protection.peer_copy import PeerCopySpec
 from gemsim.spec.protection.retry import RetrySpec
 from gemsim.spec.protection.stripe import StripeSpec
 
@@ -32,13 +33,12 @@ def _retry(shop: Workshop, one: RetrySpec, number: int) -> Retry:
     return Retry(number, one.label, granularity)
 
 
-def _peer_copy(shop: Workshop, one: PeerCopySpec, number: int) -> PeerCopy:
-    return PeerCopy(number, one.label, layout(shop.spec).model_gpus, shop.spec.cluster.nic, shop.spec.failures.page)
-
-
 MAKERS: dict[str, Callable[[Workshop, Any, int], Tier]] = {
     "retry": _retry,
-    "peer_copy": _peer_copy,
+    "peer_copy": peer_copy,
     "stripe": stripe,
+    "replica": replica,
     "checkpoint": checkpoint,
+    "undo_log": undo_log,
+    "replica_group": replica_group,
 }
