@@ -6,11 +6,13 @@ productive nor overhead was lost to failures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
 from gemsim.protection.reach import Branch
-from gemsim.protection.tier import HELD
+from gemsim.protection.replica_group import ReplicaGroup
+from gemsim.protection.tier import HELD, START
 from gemsim.scenario import Scenario
 
 COLUMNS = (
@@ -23,12 +25,21 @@ COLUMNS = (
 
 
 def expected(
-    scenario: Scenario, found: Sequence[Branch], *, ettr: float, wall_per_running: float, standing: float
+    scenario: Scenario,
+    found: Sequence[Branch],
+    *,
+    ettr: float,
+    wall_per_running: float,
+    standing: float,
+    degraded: float = 0.0,
+    stops: Callable[[Branch], float] = lambda branch: 1.0,
 ) -> dict[str, float]:
     """The columns of `COLUMNS`.
 
     `wall_per_running`: wall seconds per second of running; `standing`: seconds standing still per second of running
     before failures during recoveries are counted, by which the parts of a recovery are scaled to the whole.
+    `degraded`: share of time in which work is missing because capacity is out; `stops`: share of a branch's failures
+    that stop the job.
     """
     wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
     running = 1.0 / wall_per_running
@@ -43,21 +54,36 @@ def expected(
     natures = {b.nature for b in found}
     covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
     fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(b, covering[b.nature]))
-    # a failure that strikes while another is being recovered ends as that one does: mostly in a roll-back, which is a
-    # fall-back where a tier before the last one covers the loss
-    last = len(scenario.tiers) - 1
-    early = {nature for nature, tier in covering.items() if tier is not None and tier < last}
-    mild = sum(b.rate for b in found if b.ending != "roll_back" and b.nature in early)
-    fallen += mild * (1.0 - running)
+    waits = [around(scenario, b) for b in found]
+    fallen += (1.0 - running) * _joining(found, waits, covering)
     lost = max(0.0, 1.0 - ettr - overhead)
     longer = (wall_per_running - 1.0) / standing if standing else 1.0
-    not_gemini = sum(b.rate * around(scenario, b) for b in found) * running * longer
+    not_gemini = sum(b.rate * stops(b) * wait for b, wait in zip(found, waits, strict=True)) * running * longer
     return {
         **numbers,
         "fallback_per_failure_analytic": fallen / rate,
         "cost_s_per_failure_analytic": lost / rate,
-        "wasted_s_per_failure_analytic": max(0.0, lost - not_gemini) / rate,
+        "wasted_s_per_failure_analytic": max(0.0, lost - not_gemini - degraded) / rate,
     }
+
+
+def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
+    """Rate of milder failures times the share of the time standing still in which they end as a fall-back.
+
+    A failure that strikes while another is being recovered ends as that one does.
+    """
+    by_tier: dict[tuple[int, bool], float] = {}
+    for branch, wait in zip(found, waits, strict=True):
+        place = (branch.number, branch.tier == START)
+        by_tier[place] = by_tier.get(place, 0.0) + branch.rate * (wait + branch.recovery)
+    total = sum(by_tier.values())
+    if total == 0.0:
+        return 0.0
+    later: dict[int, float] = {}
+    for first in {tier for tier in covering.values() if tier is not None}:
+        later[first] = sum(time for (number, lost), time in by_tier.items() if number > first or lost) / total
+    mild = ((b.rate, covering[b.nature]) for b in found if b.ending != "roll_back")
+    return sum(rate * later[first] for rate, first in mild if first is not None)
 
 
 def _falls_back(branch: Branch, covering: int | None) -> bool:
@@ -67,8 +93,12 @@ def _falls_back(branch: Branch, covering: int | None) -> bool:
 
 def around(scenario: Scenario, branch: Branch, *, reset: bool = False) -> float:
     """Mean seconds of detection, waiting and restart (what GEMINI's wasted time leaves out); `reset`: a row remap is
-    served beside them."""
+    served beside them. Those that go on without a group stand still for detection and the stall."""
     restart = scenario.restart
+    if branch.ending == "go_on":
+        tier = scenario.tiers[branch.number]
+        assert isinstance(tier, ReplicaGroup)
+        return branch.kind.detect.mean + tier.stall
     activation = scenario.spare_activation if branch.action == "replace" else 0.0
     waiting = max(activation, restart.device_wait(branch.action), restart.reset if reset else 0.0)
     detect = 0.0 if branch.kind.scope == "silent" else branch.kind.detect.mean

@@ -36,8 +36,20 @@ def optimum(scenario: Scenario) -> dict[str, Any]:
     there = "ETTR at this interval" if same else f"its optimum, every {brief(seconds, 'time')} of work, would give ETTR"
     notes = [f"Tier {last.name}: {there} {ettr:.4f} (closed form)"]
     if ettr < HOPELESS:
-        notes.append(
-            f"Periodic saving alone does not work here: ETTR at its best is {ettr:.2f}; shorten the blocked time and "
-            "the restart, or recover without a roll-back (peer copies, stripes across nodes, replica groups)"
-        )
+        notes.append(_hopeless(scenario, last, ettr))
     return {"optimum_interval_s": seconds, "optimum_ettr": ettr, "notes": notes}
+
+
+def _hopeless(scenario: Scenario, last: Checkpoint, ettr: float) -> str:
+    """What it is that takes most of the time: failures, or what the other tiers cost when nothing fails."""
+    stalls = sum(s.seconds / s.every for s in scenario.timeline.stalls if s.tier != last.number)
+    steady = scenario.useful_step / (scenario.timeline.step + stalls)
+    if ettr >= HOPELESS * steady:
+        return (
+            f"What the other tiers cost at each step leaves {steady:.2g} of the time, failures or none: use them less "
+            "often, hide them, or leave them out"
+        )
+    return (
+        f"Periodic saving alone does not work here: ETTR at its best is {ettr:.2f}; shorten the blocked time and "
+        "the restart, or recover without a roll-back (peer copies, stripes across nodes, replica groups)"
+    )

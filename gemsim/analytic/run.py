@@ -6,17 +6,17 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import exp
+from dataclasses import replace
 from typing import Any
 
+from gemsim.analytic.capacity import Missing, fall_cost, missing
+from gemsim.analytic.copies import one_short
+from gemsim.analytic.doubt import doubt
 from gemsim.analytic.expected import around, expected
+from gemsim.analytic.groups import Groups, joined
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.renewal import general_ettr, interruptions
 from gemsim.errors import NotCovered
-from gemsim.failures.classes import FailureClass
-from gemsim.failures.laws import Duration
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.kinds import Job
 from gemsim.protection.reach import Branch, branches
@@ -30,48 +30,19 @@ NEGLIGIBLE = 1e-5  # share of time, a hundredth of what a run of this size can t
 UNCOVERED_START = 1e-6  # failures per run that no tier recovers before the renewal form breaks down
 
 
-@dataclass(slots=True)
-class Groups:
-    """Classes by how they end, as (rate per second, seconds standing still), and first-order losses beside them."""
-
-    restarting: list[tuple[float, float]] = field(default_factory=list)
-    keeping: list[tuple[float, float]] = field(default_factory=list)
-    in_place: list[tuple[float, float]] = field(default_factory=list)
-    extra: float = 0.0  # further useful seconds lost per running second, to first order
-    silent: float = 0.0  # share of the work done that was corrupt when it was done
-    doubt: float = 0.0  # error of what is not exact, share of time
-
-    @property
-    def rate(self) -> float:
-        """All interruptions per second."""
-        return sum(rate for group in (self.restarting, self.keeping, self.in_place) for rate, _ in group)
-
-    @property
-    def standing(self) -> float:
-        """Seconds standing still per second of running, to first order."""
-        return sum(rate * down for group in (self.restarting, self.keeping, self.in_place) for rate, down in group)
-
-
 def predict(scenario: Scenario) -> dict[str, Any]:
     """`ettr_analytic`, `analytic_kind` (exact or first_order) and `analytic_error` (absolute). Raises NotCovered.
 
     exact: exponential classes on the wall clock, fixed detection, one checkpoint tier rolled back to. Everything
     else within reach is first order, with the size of the first neglected terms as its error.
     """
-    _refuse(scenario)
     found = branches(_job(scenario))
+    _refuse(scenario, found)
     main = _main_tier(scenario, found)
-    groups = _grouped(scenario, found, main)
-    stalls = {s.tier: s for s in scenario.timeline.stalls}
-    pace = scenario.timeline.step + sum(
-        s.seconds / s.every for n, s in stalls.items() if main is None or n != main.number
-    )
+    groups, lost = _with_capacity(scenario, found, main)
+    pace = _pace(scenario, main)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
-    kinds = {
-        "restarting": joined(groups.restarting),
-        "in_place": joined(groups.in_place),
-        "keeping": joined(groups.keeping),
-    }
+    kinds = groups.kinds()
     standing = interruptions(**kinds)
     ettr = general_ettr(
         steps * pace,
@@ -83,18 +54,39 @@ def predict(scenario: Scenario) -> dict[str, Any]:
         overhead=pace / scenario.useful_step - 1.0,
     )
     ettr = (ettr - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
-    error = _error(scenario, groups, ettr, steps * pace)
-    kind = "exact" if groups.doubt + groups.extra + groups.silent < NEGLIGIBLE else "first_order"
-    others = expected(scenario, found, ettr=ettr, wall_per_running=standing.wall_per_running, standing=groups.standing)
+    degraded = ettr * (1.0 - lost.joins) * lost.share
+    ettr = ettr * (1.0 - lost.joins) - degraded
+    groups.doubt += lost.error + fall_cost(scenario, lost)
+    error = _error(scenario, groups, ettr, 0.0 if main is None else steps * pace)
+    inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins
+    kind = "exact" if inexact < NEGLIGIBLE else "first_order"
+    others = expected(
+        scenario,
+        found,
+        ettr=ettr,
+        wall_per_running=standing.wall_per_running,
+        standing=groups.standing,
+        degraded=degraded,
+        stops=lambda branch: lost.stops(scenario, branch),
+    )
     return {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, **others}
 
 
-def joined(classes: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Classes that stand still equally long as one class."""
-    rates: dict[float, float] = {}
-    for rate, seconds in classes:
-        rates[seconds] = rates.get(seconds, 0.0) + rate
-    return [(rate, seconds) for seconds, rate in rates.items()]
+def _pace(scenario: Scenario, main: Checkpoint | None) -> float:
+    """Seconds of a step with all stalls but those of the main tier's saves."""
+    stalls = {s.tier: s for s in scenario.timeline.stalls}
+    others = (s.seconds / s.every for n, s in stalls.items() if main is None or n != main.number)
+    return scenario.timeline.step + sum(others)
+
+
+def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None) -> tuple[Groups, Missing]:
+    """The groups of the renewal form, less the failures that strike only what is out; and what is missing meanwhile."""
+    groups = _grouped(scenario, found, main, Missing())
+    if all(branch.ending != "go_on" for branch in found):
+        return groups, Missing()
+    still = interruptions(**groups.kinds()).wall_per_running
+    lost = missing(scenario, found, wall_per_running=still)
+    return _grouped(scenario, found, main, lost), lost
 
 
 def _job(scenario: Scenario) -> Job:
@@ -108,7 +100,7 @@ def _job(scenario: Scenario) -> Job:
     )
 
 
-def _refuse(scenario: Scenario) -> None:
+def _refuse(scenario: Scenario, found: tuple[Branch, ...]) -> None:
     """Raises NotCovered with the reason where no form applies."""
     for kind in scenario.classes:
         if kind.scope == "silent" and kind.rate * kind.detect.mean >= SILENT_LIMIT:
@@ -122,7 +114,8 @@ def _refuse(scenario: Scenario) -> None:
         if kind.lifetime.kind != "exponential" and not scenario.stationary:
             raise NotCovered(f"{kind.name}: a new fleet with {kind.lifetime.kind} lives is not stationary")
     dry = _no_spare(scenario)
-    if dry > WAIT_LIMIT:
+    waiting = [b for b in found if b.action == "replace" and b.ending != "go_on"]
+    if dry > WAIT_LIMIT and (scenario.spare_nodes or waiting):
         raise NotCovered(f"{dry:.2g} of replacements find no spare; waiting for repairs is not in the closed form")
 
 
@@ -146,90 +139,26 @@ def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | No
     return tiers[-1] if tiers else None
 
 
-def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None) -> Groups:
+def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing) -> Groups:
     """Sort branches into the groups of the renewal form."""
     groups = Groups()
     pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
     rolled = sum(b.rate for b in found if _refills_memory(scenario, b))
     served = pending / (pending + rolled) if rolled else 0.0
     for branch in found:
-        _add(scenario, groups, branch, main, served)
+        stops = lost.stops(scenario, branch)
+        _add(scenario, groups, branch if stops == 1.0 else replace(branch, rate=branch.rate * stops), main, served)
     groups.restarting, groups.keeping, groups.in_place = (
-        _merged(group) for group in (groups.restarting, groups.keeping, groups.in_place)
+        joined(group) for group in (groups.restarting, groups.keeping, groups.in_place)
     )
-    groups.doubt += _doubt(scenario, groups, found, main)
+    groups.doubt += doubt(scenario, groups, found, main)
+    groups.doubt += one_short(scenario, found, groups.standing / max(groups.rate, 1e-30))
     return groups
-
-
-def _doubt(scenario: Scenario, groups: Groups, found: tuple[Branch, ...], main: Checkpoint | None) -> float:
-    """Share of time that the renewal form may be off by where its assumptions fail; 0 where they hold.
-
-    * A write in progress is lost by a restart that keeps the state; the form lets it end.
-    * A pause longer than a restart counts in full when it is met during one; the restart alone is needed.
-    * A failure during a recovery finds the job in the phase in which the first one stopped it; the form draws the phase
-      anew, so that one outside the vulnerable window can be followed by one inside.
-    * Which roll-backs serve a row remap, and so take longer, is known to first order.
-    * What `_of_class` adds for each class.
-    """
-    everything = (*groups.restarting, *groups.keeping, *groups.in_place)
-    mild = sum(r * d for group in (groups.keeping, groups.in_place) for r, d in group)
-    tau, lag = (0.0, 0.0) if main is None else (main.every * scenario.timeline.step, main.lag)
-    kept, rolled = (sum(r for r, _ in group) for group in (groups.keeping, groups.restarting))
-    rate = kept + rolled + sum(r for r, _ in groups.in_place)
-    if rate == 0.0:
-        return 0.0
-    standing = sum(r * d for r, d in everything)
-    doubt = kept * lag * rolled * tau
-    for stall in {d for _, d in groups.in_place}:
-        hits = sum(a for a, d in groups.in_place if d == stall)
-        doubt += hits * sum(r * d * max(0.0, stall - d) for r, d in (*groups.restarting, *groups.keeping))
-    doubt += _by_phase(found) * mild * (tau / 2.0 + standing / rate)
-    if any(b.action == "drain_and_reset" for b in found):
-        doubt += rolled * scenario.restart.reset * min(1.0, standing)
-    squares = sum(r * d * d for r, d in everything)
-    again = squares / 2.0 + standing * standing / rate + mild * tau / 2.0
-    return doubt + sum(_of_class(kind, rate, again, standing / rate + tau) for kind in scenario.classes)
-
-
-def _by_phase(found: tuple[Branch, ...]) -> float:
-    """Rate of roll-backs that would be none had the failure struck in another phase."""
-    spared = {id(b.damage) for b in found if b.ending != "roll_back"}  # branches of one damage share the object
-    return sum(b.rate for b in found if b.ending == "roll_back" and id(b.damage) in spared)
-
-
-def _of_class(kind: FailureClass, rate: float, again: float, near: float) -> float:
-    """A class's part of `_doubt`; `rate` of all failures.
-
-    On the clock of running time it cannot hit a recovery; the form lets it, which costs `again` seconds for each
-    failure per second of its rate. A random detection of variance V makes recoveries longer by rate x V / 2. A device
-    that is not exponential and has just been replaced can fail again within the next `near` seconds.
-    """
-    doubt = 0.0
-    if kind.exposure == "running":
-        doubt += kind.rate * again
-    if kind.detect.kind != "fixed" and kind.scope != "silent":
-        doubt += kind.rate * rate * _variance(kind.detect) / 2.0
-    if kind.lifetime.kind != "exponential":
-        doubt += kind.rate * near * float(kind.lifetime.cdf(near))
-    return doubt
-
-
-def _variance(law: Duration) -> float:
-    """Variance of a random time, seconds squared."""
-    return law.mean**2 * (exp(law.sigma**2) - 1.0 if law.kind == "lognormal" else 1.0)
-
-
-def _merged(group: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Classes of equal length as one: the renewal form's cost grows with their number."""
-    rates: dict[float, float] = {}
-    for rate, down in group:
-        rates[down] = rates.get(down, 0.0) + rate
-    return [(rate, down) for down, rate in rates.items()]
 
 
 def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float) -> None:
     down = _down(scenario, branch, reset=False)
-    if branch.ending == "in_place":
+    if branch.ending in ("in_place", "go_on"):
         groups.in_place.append((branch.rate, down))
         groups.extra += branch.rate * branch.redo * scenario.useful_share
         return
@@ -269,6 +198,8 @@ def _older(scenario: Scenario, number: int) -> float:
 
 def _down(scenario: Scenario, branch: Branch, *, reset: bool) -> float:
     """Mean seconds the job stands still: detection, replacement, restart, recovery."""
+    if branch.ending == "go_on":
+        return around(scenario, branch, reset=reset) + branch.recovery
     pause = scenario.restart.pause if branch.damage.restart == "in_place" else 0.0
     encode = 0.0 if branch.ending == "in_place" else scenario.encode_anew
     return around(scenario, branch, reset=reset) + pause + branch.recovery + encode

@@ -6,12 +6,13 @@ comes back as an event of its own when it is detected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import inf
 
 from gemsim.failures.trace import Event, Trace
 from gemsim.protection.damage import Damage, Grid, Nature, PageHit, consequence, nature_of
+from gemsim.protection.replica_group import ReplicaGroup, struck_by
 from gemsim.scenario import Scenario
 
 
@@ -40,6 +41,7 @@ class Injector:
         self.next_running = 0
         self.detections: list[tuple[float, int, float, Event]] = []  # (when, order, corrupt since, event)
         self.corrupted = 0
+        self.located = any(isinstance(tier, ReplicaGroup) for tier in scenario.tiers)
 
     def peek(self, now: float, running: float, advancing: bool) -> float:
         """Wall time of the next event, while the job runs (`advancing`) or stands still."""
@@ -105,6 +107,8 @@ class Injector:
             survives=kind.process_survives,
             replace_unit=self.scenario.replace_unit,
         )
+        if self.located:
+            damage = replace(damage, struck=struck_by(kind.scope, damage, gpu, grid))
         if since is not None:
             damage = damage.join(Damage(alive=False, corrupt_since=since))
         detect = 0.0 if since is not None else float(kind.detect.quantile(self.trace.mark(event, "detect")))

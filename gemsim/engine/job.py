@@ -1,7 +1,7 @@
 """The job: runs from failure to failure, and recovers. The only SimPy process of a replication.
 
-While it runs, nothing is an event but the next failure; its phase, the versions it holds and the seconds it has
-worked follow by arithmetic from the running time of its present life.
+While it runs, nothing is an event but the next failure (and a stall for a group that comes back); its phase, the
+versions it holds and the seconds it has worked follow by arithmetic from the running time of its present life.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any
 
 import simpy
 
+from gemsim.engine.capacity import Capacity
 from gemsim.engine.faults import Injector, Strike
 from gemsim.engine.history import History, Life
-from gemsim.engine.recovery import Recovery, Stores, book_down, length
+from gemsim.engine.recovery import Recovery, Stores, back, book_down, length, replace_nodes
 from gemsim.engine.spares import SparePool
 from gemsim.engine.tally import Tally
 from gemsim.failures.trace import Trace
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.timeline import Timeline
+from gemsim.protection.undo_log import UndoLog
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
@@ -36,6 +38,7 @@ class Job:
         self.pool = SparePool(scenario.spare_nodes)
         self.ledger = Ledger()
         self.tally = Tally()
+        self.capacity = Capacity(scenario)
         self.running = 0.0  # running seconds of the present life
         self.exposure = 0.0  # running seconds of the whole run, repeats included
         self.remaps = 0  # row remaps waiting for a restart
@@ -57,34 +60,63 @@ class Job:
         """The SimPy process: run to the next failure, recover, and again, until the horizon or the last step."""
         while True:
             now = self.env.now
-            limit = min(self.scenario.horizon, now + self._left())
+            wanted = self._steps_wanted() if self.scenario.work_steps else 0
+            limit = min(self.scenario.horizon, now + self._left(wanted))
             when = self.injector.peek(now, self.exposure, advancing=True)
-            yield self.env.timeout(max(0.0, min(when, limit) - now))
+            stall = inf if self.capacity.tier is None else self.capacity.next_stall(now)
+            yield self.env.timeout(max(0.0, min(when, stall, limit) - now))
             self._advance(self.env.now - now)
-            if when >= limit:
-                return
-            strike = self._pop(advancing=True)
-            if strike is not None:
-                yield from self._recover(strike)
-                if self.env.now >= self.scenario.horizon:
+            if min(when, stall) >= limit:
+                if limit == self.scenario.horizon or self._steps_wanted() <= wanted:
                     return
+                continue  # what groups that were out did not do is still to be done
+            if stall <= when:
+                self.capacity.settle(max(stall, self.env.now))  # the clock may stop one rounding short
+                yield from self._wait_for_those_back()
+            elif (strike := self._pop(advancing=True)) is not None:
+                yield from self._recover(strike)
+            if self.env.now >= self.scenario.horizon:
+                return
 
     def at_risk(self) -> float:
         """Productive seconds since the newest version that outlives the loss of all GPU memory."""
         moment = self.stores.moment(self.running, self.env.now, None)
         stored = [moment.saved.get(t.number, 0) for t in self.scenario.tiers if isinstance(t, Checkpoint)]
+        stored += [moment.version for t in self.scenario.tiers if isinstance(t, UndoLog)]
         steps = moment.version - max(stored, default=0)
-        return steps * self.scenario.useful_step + moment.within * self.scenario.useful_share
+        work = steps * self.scenario.useful_step + moment.within * self.scenario.useful_share
+        return work - self.capacity.missing_between(moment.version - steps, self._place())
 
-    def _left(self) -> float:
-        """Running seconds to the last step of the work target."""
-        if self.scenario.work_steps == 0:
+    def _steps_wanted(self) -> int:
+        """Steps to the end of the work target, those included that make up for missing capacity."""
+        return self.scenario.work_steps + self.capacity.steps_behind
+
+    def _left(self, wanted: int) -> float:
+        """Running seconds until the last of the wanted steps is done."""
+        if wanted == 0:
             return inf
-        steps = self.scenario.work_steps - self.life.base
-        return max(0.0, self.life.timeline.done(steps) - self.running)
+        return max(0.0, self.life.timeline.done(wanted - self.life.base) - self.running)
+
+    def _place(self) -> float:
+        """Where the state stands in its lineage, in steps."""
+        phase = self.life.timeline.at(self.running)
+        return self.life.base + phase.steps + phase.within / self.life.timeline.step
 
     def _advance(self, seconds: float) -> None:
-        """Book running seconds: work, encodes, saves."""
+        """Book running seconds, piece by piece where groups are out."""
+        if not self.capacity.out:
+            self._book(seconds, 0.0)
+            return
+        for piece, lost, causes in self.capacity.pieces(self.env.now - seconds, self.env.now):
+            begin = self._place()
+            missing = self._book(piece, lost)
+            if missing:
+                self.capacity.note(begin, begin + missing / lost / self.scenario.useful_step, lost)
+                self.tally.charge(causes, missing)
+        self.capacity.settle(self.env.now)
+
+    def _book(self, seconds: float, lost: float) -> float:
+        """Book running seconds: work, encodes, saves. The share `lost` of the work is missing; returns its seconds."""
         timeline, scenario = self.life.timeline, self.scenario
         before, after = timeline.stalled(self.running), timeline.stalled(self.running + seconds)
         working = seconds
@@ -93,11 +125,16 @@ class Job:
             if spent:
                 self.ledger.book_overhead(scenario.tiers[stall.tier].name, spent)
                 working -= spent
-        self.ledger.book("productive", working * scenario.useful_share)
+        worked = working * scenario.useful_share
+        missing = worked * lost
+        self.ledger.book("productive", worked - missing)
+        if missing:
+            self.ledger.book("degraded", missing)
         for name, slower in self._slower:
             self.ledger.book_overhead(name, working * slower / timeline.step)
         self.running += seconds
         self.exposure += seconds
+        return missing
 
     def _pop(self, *, advancing: bool) -> Strike | None:
         """The failure that is due now, as a strike; None when it does not stop the job."""
@@ -119,9 +156,35 @@ class Job:
 
     def _recover(self, strike: Strike) -> Generator[simpy.Event, Any, None]:
         """Stand still until the state is back; failures meanwhile join the damage and start the recovery again."""
+        if self.capacity.out and self._out_already(strike):
+            return
+        recovery = self._recovery()
         before = self.ledger.lost_to_failures
-        recovery = Recovery(self.scenario, self.trace, self.stores, self.pool, self.ledger, self.running)
         self._strike(recovery, strike)
+        yield from self._stand_still(recovery)
+        self.tally.close(self.scenario, recovery.strikes, recovery.plan, self.ledger.lost_to_failures - before)
+        self._resume(recovery)
+
+    def _wait_for_those_back(self) -> Generator[simpy.Event, Any, None]:
+        """Stand still while what comes back catches up; a failure meanwhile makes it a recovery."""
+        assert self.capacity.tier is not None
+        causes, self.capacity.owed = self.capacity.owed, []
+        recovery = self._recovery()
+        before = self.ledger.lost_to_failures
+        recovery.catch_up(self.capacity.tier.catch_up_stall)
+        yield from self._stand_still(recovery)
+        cost = self.ledger.lost_to_failures - before
+        if recovery.strikes:
+            self.tally.close(self.scenario, recovery.strikes, recovery.plan, cost)
+        else:
+            self.tally.charge(causes, cost)
+        self._resume(recovery)
+
+    def _recovery(self) -> Recovery:
+        return Recovery(self.scenario, self.trace, self.stores, self.pool, self.ledger, self.running, self.capacity)
+
+    def _stand_still(self, recovery: Recovery) -> Generator[simpy.Event, Any, None]:
+        """Spend and book the seconds of a recovery, taking in the failures that strike meanwhile."""
         left = recovery.down
         while True:
             begun = self.env.now
@@ -133,11 +196,20 @@ class Job:
             if stop in (end, self.scenario.horizon):
                 break
             again = self._pop(advancing=False)
-            if again is not None:
+            if again is not None and not (self.capacity.out and self._out_already(again)):
                 self._strike(recovery, again)
                 left = recovery.down
-        self.tally.close(self.scenario, recovery.strikes, recovery.plan, self.ledger.lost_to_failures - before)
-        self._resume(recovery)
+
+    def _out_already(self, strike: Strike) -> bool:
+        """Whether a failure strikes only what is out: it is then out for longer, and nobody else notices."""
+        if not self.capacity.holds(strike.damage.struck, strike.damage.corrupt_since is not None):
+            return False
+        assert self.capacity.tier is not None
+        ready = replace_nodes(strike, self.stores, self.pool)
+        cause = self.scenario.classes[strike.event.index].name
+        self.capacity.take_out(strike.damage.struck, back(strike, ready, self.scenario, self.capacity.tier), cause)
+        self.tally.count_out(self.scenario, strike, self.capacity.tier.name)
+        return True
 
     def _strike(self, recovery: Recovery, strike: Strike) -> None:
         self.remaps += strike.remap
@@ -148,6 +220,12 @@ class Job:
         if recovery.in_place:
             self.running -= recovery.plan.redo
             self.life.resume(self.running, self.env.now)
+            if recovery.plan.redo and self.capacity.missing:
+                self.capacity.go_back(recovery.place)
+            if recovery.plan.out:
+                self._go_on_without(recovery)
+            if self.capacity.out:
+                self.capacity.settle(self.env.now)
             return
         killed = recovery.killed_at
         assert killed is not None  # processes died, or the work in progress was given up
@@ -156,6 +234,15 @@ class Job:
             self._forget_corruptions(recovery, killed)
         self.life.ended = (self.running, killed)
         self._begin_life(recovery.version)
+        if self.capacity.tier is not None:
+            self.capacity.restart(recovery.version, self.env.now)
+
+    def _go_on_without(self, recovery: Recovery) -> None:
+        """What was struck is out until it is back; the row remaps of these failures are served there."""
+        for strike, ready in zip(recovery.strikes, recovery.back, strict=True):
+            cause = self.scenario.classes[strike.event.index].name
+            self.capacity.take_out(strike.damage.struck, ready, cause)
+            self.remaps -= strike.remap
 
     def _forget_corruptions(self, recovery: Recovery, as_of: float) -> None:
         """Corruptions later than the capture of the restored version are gone with it."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from math import inf
 
+from gemsim.engine.capacity import Capacity
 from gemsim.engine.faults import Strike
 from gemsim.engine.history import History
 from gemsim.engine.spares import SparePool
@@ -16,6 +18,7 @@ from gemsim.failures.trace import Trace
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Damage
 from gemsim.protection.decide import decide
+from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.tier import Moment, Plan, Tier
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
@@ -49,7 +52,9 @@ class Stores:
         return Moment(life.base + phase.steps, phase.within, life.base, stall, phase.elapsed, saved, missing, ahead)
 
     def captured(self, tier: Tier, version: int, running: float, as_of: float) -> float:
-        """Wall time at which the restored version was captured."""
+        """Wall time at which the restored version was captured; infinite in a tier that keeps none but the present."""
+        if tier.number not in self.history.stalls:
+            return inf
         versions = self.history.versions(tier.number, running=running, wall=as_of)
         return next((when for held, when in versions if held <= version), 0.0)
 
@@ -112,10 +117,20 @@ class Recovery:
     """From the failure that stopped the job until it runs again."""
 
     def __init__(
-        self, scenario: Scenario, trace: Trace, stores: Stores, pool: SparePool, ledger: Ledger, running: float
+        self,
+        scenario: Scenario,
+        trace: Trace,
+        stores: Stores,
+        pool: SparePool,
+        ledger: Ledger,
+        running: float,
+        capacity: Capacity,
     ) -> None:
         self.scenario, self.trace, self.stores, self.pool, self.ledger = scenario, trace, stores, pool, ledger
         self.running = running
+        self.capacity = capacity
+        self.out = capacity.blocks() if capacity.out else ()  # what is out when it begins stays out of it to its end
+        self.back: list[float] = []  # wall time at which what each failure struck could contribute again
         self.strikes: list[Strike] = []
         self.damage = Damage()
         self.killed_at: float | None = None  # wall time at which processes died or rolled back: unfinished writes end
@@ -132,21 +147,29 @@ class Recovery:
         now = strike.wall
         self.strikes.append(strike)
         self.damage = self.damage.join(strike.damage)
-        if self.killed_at is None and not strike.damage.alive:
-            self.killed_at = now
         as_of = now if self.killed_at is None else self.killed_at
         self.moment = self.stores.moment(self.running, as_of, self.damage.corrupt_since)
+        if self.out:
+            self.moment = replace(self.moment, out=self.out)
         decision = decide(self.scenario.tiers, self.damage, self.moment, self.scenario.platform, self._copy_is_bad)
         self.plan = decision.plan
-        if self.rolls_back:
+        if not self.in_place:
             self.killed_at = as_of  # what was still being written belongs to the work that is given up
         self._lose_work()
-        self._replace_nodes(strike)
+        ready = replace_nodes(strike, self.stores, self.pool)
+        self.ready = max(self.ready, ready)
+        if self.capacity.tier is not None:
+            self.back.append(back(strike, ready, self.scenario, self.capacity.tier))
         fresh = self._course(strike, decision.failed, remaps > 0)
         again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery))
-        held_up = self.ready - now
+        held_up = 0.0 if self.plan.out else self.ready - now  # those left wait for nobody
         self.course = longer(fresh, again, held_up)
         self.down = self.course.steps(held_up)
+
+    def catch_up(self, seconds: float) -> None:
+        """No failure: stand still until what comes back has caught up."""
+        self.course = Course(recovery=seconds)
+        self.down = self.course.steps(0.0)
 
     @property
     def rolls_back(self) -> bool:
@@ -161,8 +184,15 @@ class Recovery:
 
     @property
     def in_place(self) -> bool:
-        """The same life goes on."""
-        return self.damage.alive and not self.rolls_back
+        """The same life goes on, of all ranks or of those left."""
+        return (self.damage.alive or bool(self.plan.out)) and not self.rolls_back
+
+    @property
+    def place(self) -> float:
+        """Where the state stands in its lineage when the job runs again, in steps."""
+        if not self.in_place:
+            return float(self.version)
+        return self.moment.version + (self.moment.within - self.plan.redo) / self.scenario.timeline.step
 
     @property
     def version(self) -> int:
@@ -176,27 +206,26 @@ class Recovery:
         return self.fates.setdefault(tier.name, drawn)
 
     def _lose_work(self) -> None:
-        """Move to wasted what the plan makes the job do again; after a second failure only the difference."""
+        """Move to wasted what the plan makes the job do again; after a second failure only the difference.
+
+        Work that was missing while groups were out was not done and stays degraded.
+        """
         scenario, moment = self.scenario, self.moment
         partial = moment.within * scenario.useful_share
         if self.in_place:
             lost = self.plan.redo * scenario.useful_share
         else:
             lost = (moment.version - self.version) * scenario.useful_step + partial
+        if self.capacity.missing:
+            reached = moment.version + moment.within / scenario.timeline.step
+            lost -= self.capacity.missing_between(self.place, reached)
         self.ledger.waste(lost - self.lost)
         self.lost = lost
 
-    def _replace_nodes(self, strike: Strike) -> None:
-        """Send broken nodes to repair and reserve spares for them."""
-        if strike.damage.hosts:
-            self.stores.losses.append((strike.wall, strike.damage))
-        if strike.nodes:
-            for _ in range(strike.nodes):
-                self.pool.send_to_repair(strike.wall + strike.repair)
-            self.ready = max(self.ready, self.pool.take(strike.nodes, strike.wall))
-
     def _course(self, strike: Strike, failed: float, remaps: bool) -> Course:
         """What the newest failure's recovery takes; a roll-back also serves pending row remaps by a reset."""
+        if self.plan.out:
+            return Course(detection=strike.detect, restart=self.plan.stall, recovery=failed)
         restart = self.scenario.restart
         device = strike.wait
         if remaps and self.refills_memory:
@@ -211,6 +240,33 @@ class Recovery:
             restart=restart.seconds(strike.damage),
             recovery=recovery,
         )
+
+
+def replace_nodes(strike: Strike, stores: Stores, pool: SparePool) -> float:
+    """Send broken nodes to repair and reserve spares for them; the wall time at which these are at hand."""
+    if strike.damage.hosts:
+        stores.losses.append((strike.wall, strike.damage))
+    if not strike.nodes:
+        return strike.wall
+    for _ in range(strike.nodes):
+        pool.send_to_repair(strike.wall + strike.repair)
+    return pool.take(strike.nodes, strike.wall)
+
+
+def back(strike: Strike, ready: float, scenario: Scenario, tier: ReplicaGroup) -> float:
+    """Wall time at which what was struck could contribute again: detected, replaced, started anew, caught up.
+
+    A row remap is served by this start, beside the reset that it needs.
+    """
+    restart = scenario.restart
+    course = Course(
+        detection=strike.detect,
+        activation=scenario.spare_activation if strike.nodes else 0.0,
+        device=max(strike.wait, restart.reset if strike.remap else 0.0),
+        restart=restart.process + restart.communicator + restart.warmup,
+        recovery=tier.catch_up,
+    )
+    return strike.wall + length(course.steps(ready - strike.wall))
 
 
 def length(down: Down) -> float:

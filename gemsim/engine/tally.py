@@ -9,12 +9,13 @@ from gemsim.engine.faults import Strike
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.decide import first_covering
 from gemsim.protection.tier import HELD, START, Plan
+from gemsim.protection.undo_log import UndoLog
 from gemsim.scenario import Scenario
 
 
 @dataclass(slots=True)
 class Tally:
-    """`touch_*`: failures, and their cost, that an in-memory tier's `survives` column covers (the ceiling)."""
+    """`touch_*`: failures, and their cost, that the `survives` column of a tier in GPU memory covers (the ceiling)."""
 
     failures: int = 0
     failures_idle: int = 0
@@ -36,8 +37,20 @@ class Tally:
         first = scenario.classes[strikes[0].event.index].name
         self.by_class[first][1] += cost
 
+    def charge(self, causes: list[str], seconds: float) -> None:
+        """Seconds lost after a recovery, by capacity that is out or comes back: in equal parts to what began it."""
+        for cause in causes:
+            self.by_class[cause][1] += seconds / len(causes)
+        self.touch_lost += seconds
+
+    def count_out(self, scenario: Scenario, strike: Strike, tier: str) -> None:
+        """A failure of what was out already: it stops nobody, so it is no fall-back either."""
+        self.by_class.setdefault(scenario.classes[strike.event.index].name, [0, 0.0])[0] += 1
+        self.by_tier[tier] += 1
+        self.touch_failures += 1
+
     def _count(self, scenario: Scenario, strike: Strike, recovered_by: str) -> bool:
-        """Tally one failure; True when an in-memory tier's column covers it.
+        """Tally one failure; True when the column of a tier in GPU memory covers it.
 
         A fall-back is a recovery by a later tier than the first whose column covers the loss; `held` is none.
         """
@@ -49,5 +62,5 @@ class Tally:
             self.fallbacks += covering is not None
         elif recovered_by != HELD and covering is not None:
             self.fallbacks += [tier.name for tier in scenario.tiers].index(recovered_by) > covering
-        in_memory = (tier for tier in scenario.tiers if not isinstance(tier, Checkpoint))
+        in_memory = (tier for tier in scenario.tiers if not isinstance(tier, Checkpoint | UndoLog))
         return any(tier.survives(strike.nature, scenario.platform) for tier in in_memory)

@@ -81,6 +81,7 @@ class Damage:
     replaced: bool = False  # a node joins anew and starts its processes
     communicator: bool = False  # repair in place needs the communicators rebuilt
     corrupt_since: float | None = None  # wall seconds; versions captured later are bad
+    struck: frozenset[tuple[str, int]] = frozenset()  # domains hit, lost or not; told where replica groups ask for it
 
     @property
     def memory_lost(self) -> bool:
@@ -102,6 +103,7 @@ class Damage:
             replaced=self.replaced or other.replaced,
             communicator=self.communicator or other.communicator,
             corrupt_since=min(starts) if starts else None,
+            struck=self.struck | other.struck,
         )
 
 

@@ -1,4 +1,4 @@
-"""Who recovers: the first tier of the list that can, after the state itself and a finer retry have been considered.
+"""Who recovers: the first tier of the list that can, after a finer retry and the state itself have been considered.
 
 Each tier that is tried and turns out bad charges its attempt and hands on; the last resort is the start of the job.
 """
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature
+from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.retry import Retry
-from gemsim.protection.tier import START, Moment, Plan, Platform, Tier, held
+from gemsim.protection.tier import START, Moment, Plan, Platform, Tier, held, state_is_intact
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,13 @@ def decide(
         plan = retry.recover(damage, moment, platform)
         if plan is not None:
             return Decision(plan, 0.0)
-    plan = held(damage, moment, platform)
+    plan = _without_a_group(tiers, damage, moment, platform) or held(damage, moment, platform)
     if plan is not None:
         return Decision(plan, 0.0)
     failed = 0.0
     for tier in tiers:
         plan = None if isinstance(tier, Retry) else tier.recover(damage, moment, platform)
-        if plan is not None and damage.alive and plan.version is None:
+        if plan is not None and damage.alive and plan.version is None and not plan.out:
             plan = _with_retry(plan, retries, damage, moment, platform)
         if plan is None:
             continue
@@ -50,6 +51,14 @@ def decide(
             continue
         return Decision(plan, failed)
     return Decision(Plan(START, 0), failed)
+
+
+def _without_a_group(tiers: Sequence[Tier], damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
+    """Where processes died but no state, as after a lost link, one group need not stop the others."""
+    if damage.alive or not state_is_intact(damage):
+        return None
+    plans = (tier.recover(damage, moment, platform) for tier in tiers if isinstance(tier, ReplicaGroup))
+    return next((plan for plan in plans if plan is not None), None)
 
 
 def _with_retry(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gemsim.failures.classes import FailureClass
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import UNITS, Damage, Nature, PageHit, consequence, nature_of
+from gemsim.protection.replica_group import ReplicaGroup, struck_by
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Timeline
@@ -55,7 +56,7 @@ def kinds_of(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Dama
 
 
 def _damage(job: Job, kind: FailureClass, nature: Nature, action: str, hit: PageHit | None, gpu: int) -> Damage:
-    return _consequence(
+    damage = _consequence(
         mode=job.mode,
         nature=nature,
         action=action,
@@ -65,6 +66,9 @@ def _damage(job: Job, kind: FailureClass, nature: Nature, action: str, hit: Page
         survives=kind.process_survives,
         replace_unit=job.replace_unit,
     )
+    if not any(isinstance(tier, ReplicaGroup) for tier in job.tiers):
+        return damage
+    return replace(damage, struck=struck_by(kind.scope, damage, gpu, job.platform.grid))
 
 
 def _bursts(job: Job, kind: FailureClass, region: str) -> Sequence[tuple[int, float]]:
@@ -88,7 +92,10 @@ def _positions(job: Job, nature: Nature, action: str) -> list[tuple[float, int]]
     widest = max((u for u in (unit, nature.kind) if u in UNITS), key=UNITS.index, default="gpu")
     spread = [t.stripes.unit for t in job.tiers if isinstance(t, MemberStripe)]
     spread += ["node" for t in job.tiers if isinstance(t, Checkpoint) and t.target != "remote"]
-    if all(UNITS.index(widest) <= UNITS.index(u) for u in spread):
+    groups = [t for t in job.tiers if isinstance(t, ReplicaGroup)]
+    if all(UNITS.index(widest) <= UNITS.index(u) for u in spread) and all(
+        t.group_size(grid) % grid.size(widest) == 0 for t in groups
+    ):
         return [(1.0, 0)]
     count = grid.count(widest)
     tried = min(count, 32)

@@ -27,9 +27,9 @@ from gemsim.protection.timeline import Phase
 class Branch:
     """Failures of one kind with one outcome: `rate` per second, recovered by `tier`.
 
-    `ending`: in_place (the same life goes on), keep (restart at the current version) or roll_back (to an older
-    version, of tier `number`; -1 the start). Seconds: `recovery` after the restart, `redo` mean work of the step done
-    again.
+    `ending`: in_place (the same life goes on), go_on (of those left, without a group), keep (restart at the current
+    version) or roll_back (to an older version, of tier `number`; -1 the start). Seconds: `recovery` after the restart,
+    `redo` mean work of the step done again.
     """
 
     rate: float
@@ -182,12 +182,18 @@ def _over_cells(job: Job, tiers: tuple[Tier, ...], damage: Damage, cells: Sequen
         for cell in cells:
             decision = decide(tiers, damage, cell.moment, job.platform, _named(bad))
             plan = decision.plan
-            ending = "roll_back" if plan.version is not None else "in_place" if damage.alive else "keep"
+            ending = _ending(plan, damage)
             number = next((t.number for t in tiers if t.name == plan.tier), -1)
-            redo = _redo(job, plan, damage, cell) if ending == "in_place" else 0.0
+            redo = _redo(job, plan, damage, cell) if ending in ("in_place", "go_on") else 0.0
             share = cell.share * chance
             _add(found, (plan.tier, number, ending, decision.failed + plan.seconds), share, share * redo)
     return found
+
+
+def _ending(plan: Plan, damage: Damage) -> str:
+    if plan.version is not None:
+        return "roll_back"
+    return "go_on" if plan.out else "in_place" if damage.alive else "keep"
 
 
 def _add(found: Outcomes, key: tuple[str, int, str, float], share: float, redo: float) -> None:
@@ -227,7 +233,7 @@ def _redo(job: Job, plan: Plan, damage: Damage, cell: Cell) -> float:
     if not cell.within_step:
         return 0.0
     retries = [t for t in job.tiers if isinstance(t, Retry)]
-    if retries and damage.pages:
+    if retries and damage.pages and not plan.out:
         granule = max((retries[0].granule(hit.region) for hit in damage.pages), key=GRANULES.index)
         if granule != "step":
             return granule_seconds(granule, job.platform) / 2

@@ -42,7 +42,8 @@ class Moment:
     `version`: whole steps of state that the job holds. `within`: running seconds of the step in progress.
     `stall_tier` / `stall_elapsed`: the stall it stood in, if any; `ahead`: tiers whose stall at that boundary is still
     to come. `lives_since`: `version` when GPU memory was last filled (tiers encode then). `saved`: newest finished
-    version by tier number. `missing`: hosts lost since that version was written.
+    version by tier number. `missing`: hosts lost since that version was written. `out`: blocks of GPUs that the job
+    runs on without.
     """
 
     version: int
@@ -53,6 +54,7 @@ class Moment:
     saved: Mapping[int, int] = field(default_factory=dict)
     missing: Mapping[int, frozenset[int]] = field(default_factory=dict)
     ahead: frozenset[int] = frozenset()
+    out: tuple[range, ...] = ()
 
     def in_update(self, steps: Steps, skew: float = 0.0) -> bool:
         """Inside the optimizer update (widened by `skew` s): the state is neither the old version nor the new."""
@@ -61,12 +63,17 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one tier recovers: go on from `version` (None: from here, after redoing `redo` s of the step in progress)."""
+    """How one tier recovers: go on from `version` (None: from here, after redoing `redo` s of the step in progress).
+
+    With `out`, those left go on without these units (groups or nodes) after a stall of `stall` s; nobody else restarts.
+    """
 
     tier: str
     version: int | None
     redo: float = 0.0
     seconds: float = 0.0  # decode, fetch, restore: after the restart
+    out: frozenset[int] = frozenset()
+    stall: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ LEDGER = (
     "planned",
     "other",
 )
-LOST_TO_FAILURES = ("detection", "wasted", "recovery", "restart", "waiting")
+LOST_TO_FAILURES = ("detection", "wasted", "recovery", "restart", "waiting", "degraded")
 
 
 class Ledger:
@@ -50,5 +50,5 @@ class Ledger:
 
     @property
     def lost_to_failures(self) -> float:
-        """Detection, wasted progress, recovery, restart and waiting."""
+        """Detection, wasted progress, recovery, restart, waiting, and work missing while capacity is out."""
         return fsum(self.seconds[name] for name in LOST_TO_FAILURES)

@@ -12,11 +12,13 @@ from gemsim.protection.damage import Grid
 from gemsim.protection.interval import optimal_interval
 from gemsim.protection.kinds import Job
 from gemsim.protection.reach import Branch, branches
+from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Stall, Timeline
 from gemsim.scenario.failures import classes
 from gemsim.scenario.model import Restart, Scenario
+from gemsim.scenario.outages import Spares, falls
 from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers.make import make_tiers
 from gemsim.scenario.tiers.workshop import Workshop
@@ -110,12 +112,26 @@ def _intervals(spec: StudySpec, job: Job) -> tuple[tuple[Tier, ...], list[str], 
     for place, tier in enumerate(job.tiers):
         if not isinstance(tier, Checkpoint):
             continue
-        reach = reaching(branches(replace(job, tiers=tuple(tiers))), tier.number)
+        held = replace(job, tiers=tuple(tiers))
+        found = branches(held)
+        reach = reaching(found, tier.number) + _fallen(spec, held, found, tier.number)
         chosen = tier if tier.every else replace(tier, every=best_every(job.timeline, tier, reach))
         tiers[place] = chosen
         interval = chosen.every * spec.workload.step
         notes.append(_saying(chosen, interval, reach, optimal=not tier.every))
     return tuple(tiers), notes, interval, reach
+
+
+def _fallen(spec: StudySpec, job: Job, found: tuple[Branch, ...], number: int) -> float:
+    """Failures per second that roll back to this tier because too few replica groups are left."""
+    group = next((t for t in job.tiers if isinstance(t, ReplicaGroup)), None)
+    spared = sum(b.rate for b in found if b.ending == "go_on")
+    if group is None or spared == 0.0:
+        return 0.0
+    without = branches(replace(job, tiers=tuple(t for t in job.tiers if t is not group)))
+    share = (reaching(without, number) - reaching(found, number)) / spared
+    spares = Spares(spec.cluster.spare_nodes, spec.cluster.spare_activation)
+    return max(0.0, share) * falls(found, group, job.platform.grid, restart=restart(spec), spares=spares)
 
 
 def _saying(tier: Checkpoint, interval: float, rate: float, *, optimal: bool) -> str:

@@ -77,12 +77,31 @@ STORED = dict.fromkeys(KINDS, "TTTT") | {
 # A replaced node takes its disk away, a rebooted one does not.
 ON_DISK = {**STORED, "gpu": "ssss", "node": "ssss", "rack": "ssss", "silent": "ssss"}
 IN_PAIRS = {**STORED, "rack": "ssss"}  # nodes 0 and 1 hold each other's copies, and are one rack
+# Saved to the store before they exit: also where every rank does, and after a failure that lost nothing.
+SAVED = {kind: "T" + letters[1:] for kind, letters in COPIED.items()} | {"silent": "ssss"}
+# One group of four goes out: whatever it is, if ranks live on elsewhere; where the process lives and no state was lost,
+# nobody need go. Without ranks that live on, what the holder keeps.
+GROUPED = {kind: HELD[kind][:2] + "TT" for kind in KINDS} | {
+    "activations": "shTh",
+    "gradients": "shTh",
+    "buffers": "shTh",
+    "silent": "ssss",
+}
 
 TABLES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], dict[str, str]]] = {
     "nothing": ([], {}, HELD),
     "retry": ([RETRY], {}, AGAIN),
     "retry of a step": ([{"retry": {"granularity": "step"}}], {}, AGAIN),
     "peer_copy": ([PEERS], {}, COPIED),
+    "peer_copy through the store": ([{"peer_copy": {"via": "store"}}], {}, SAVED),
+    "replica_group": ([{"replica_group": {"stall": "30 s"}}], {}, GROUPED),
+    "replica_group, half of it left": ([{"replica_group": {"stall": "30 s", "minimum": 2}}], {}, GROUPED),
+    "replica_group, all but one": (
+        [{"replica_group": {"stall": "30 s", "minimum": 3}}],
+        {},
+        {**GROUPED, "rack": "ssss"},  # of two nodes, which are two groups
+    ),
+    "replica_group of nodes": ([{"replica_group": {"stall": "30 s", "out": "node"}}], {}, GROUPED),
     "peer_copy, moments sharded": ([PEERS], {"workload__parallel__shard": "optimizer"}, COPIED_IN_PART),
     "stripe in one GPU": ([STRIPE], {}, INSIDE),
     "stripe in one GPU, contiguous": (

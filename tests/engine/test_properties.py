@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from gemsim.engine.run import simulate
 from gemsim.failures.trace import draw_trace
-from gemsim.protection.state import CRITICAL
-from gemsim.results.ledger import LEDGER
+from gemsim.results.ledger import LEDGER, LOST_TO_FAILURES
 from gemsim.results.rows import check_row
 from gemsim.scenario import Scenario
 from tests.engine.small import NODES, PEERS, RETRY, STRIPE, Hit, Row, checkpoint, run, scenario
@@ -71,9 +70,7 @@ def judge(of: Scenario, row: Row) -> None:
     assert abs(math.fsum(row[f"{name}_s"] for name in LEDGER) - row["wall_s"]) <= 1e-9 * row["wall_s"]
     assert -1e-6 <= row["at_risk_s"] <= row["productive_s"] + 1e-6
     assert row["steps"] * of.useful_step <= row["productive_s"] + 1e-4
-    assert row["cost_failures_s"] == pytest.approx(
-        sum(row[f"{name}_s"] for name in ("detection", "wasted", "recovery", "restart", "waiting")), abs=1e-6
-    )
+    assert row["cost_failures_s"] == pytest.approx(sum(row[f"{name}_s"] for name in LOST_TO_FAILURES), abs=1e-6)
     by_class = json.loads(row["by_class"])
     assert sum(cost for _, cost in by_class.values()) == pytest.approx(row["cost_failures_s"], abs=1e-6)
     assert sum(count for count, _ in by_class.values()) == sum(json.loads(row["by_tier"]).values())
@@ -119,6 +116,7 @@ TIMES = {
     "length", "update", "skew", "microbatch", "layer", "kernel", "step", "seconds", "process", "communicator", "warmup",
     "pause", "reset", "reboot", "useful_step", "spare_activation", "encode_anew", "horizon", "encode", "stall",
     "slower", "lag", "decode_page", "blocked", "read", "keep_seconds", "notice", "mean", "scale",
+    "fetch", "save", "quorum", "catch_up", "catch_up_stall", "join_timeout",
 }  # fmt: skip
 SPEEDS = {"nic"}
 
@@ -241,5 +239,5 @@ def test_regions_by_their_bytes() -> None:
     assert sum(used.values()) == pytest.approx(1.0)
     assert used["weights"] / used["moments"] == pytest.approx(4 / 24)
     assert "free" not in used
-    assert set(dict(memory.landing("critical"))) == set(CRITICAL)
+    assert set(dict(memory.landing("critical"))) == {"weights", "moments"}
     assert dict(memory.landing("all"))["free"] == pytest.approx(memory.bytes_of("free") / memory.capacity)

@@ -7,37 +7,32 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from gemsim.errors import ValueRefused, show
+from gemsim.spec import catalog
 from gemsim.spec.protection.checkpoint import CheckpointSpec
 from gemsim.spec.protection.peer_copy import PeerCopySpec
+from gemsim.spec.protection.replica import ReplicaSpec
+from gemsim.spec.protection.replica_group import ReplicaGroupSpec
 from gemsim.spec.protection.retry import RetrySpec
 from gemsim.spec.protection.stripe import StripeSpec
 from gemsim.spec.protection.tier import Tier
+from gemsim.spec.protection.undo_log import UndoLogSpec
 from gemsim.spec.types import refuse_unknown
 
-NOT_BUILT = {
-    "replica": "use checkpoint with target cpu_memory",
-    "undo_log": "use checkpoint",
-    "replica_group": "use peer_copy and checkpoint",
-}
-NAMED_SYSTEMS = (
-    "gem",
-    "gemini",
-    "trainingcxl",
-    "ft_hsdp",
-    "torchft",
-    "checkfreq",
-    "bytecheckpoint",
-    "mindio",
-    "just_in_time",
-)
+NOT_BUILT: dict[str, str] = {}
 
 TIERS: dict[str, type[Tier]] = {
     "retry": RetrySpec,
     "peer_copy": PeerCopySpec,
     "stripe": StripeSpec,
+    "replica": ReplicaSpec,
     "checkpoint": CheckpointSpec,
+    "undo_log": UndoLogSpec,
+    "replica_group": ReplicaGroupSpec,
 }
-TierSpec = Annotated[RetrySpec | PeerCopySpec | StripeSpec | CheckpointSpec, Field(discriminator="kind")]
+TierSpec = Annotated[
+    RetrySpec | PeerCopySpec | StripeSpec | ReplicaSpec | CheckpointSpec | UndoLogSpec | ReplicaGroupSpec,
+    Field(discriminator="kind"),
+]
 
 
 def read_tier(value: Any) -> Any:
@@ -46,6 +41,11 @@ def read_tier(value: Any) -> Any:
         return value
     if isinstance(value, str):
         value = {value: {}}
+    if isinstance(value, dict) and "system" in value:
+        named = refuse_unknown(value["system"], catalog.system_names(), "system")
+        raise ValueRefused(
+            "a named system in the list of tiers", "tiers", f"write protection: {{system: {named}}}, without the list"
+        )
     if not isinstance(value, dict) or len(value) != 1:
         raise ValueRefused(
             f"not a tier ({show(value)})",
@@ -58,11 +58,12 @@ def read_tier(value: Any) -> Any:
         raise ValueRefused(
             f"tier {kind} is not built yet in this version", f"one of {', '.join(TIERS)}", NOT_BUILT[kind]
         )
-    if kind.lower().replace("-", "_") in NAMED_SYSTEMS:
+    named = kind.lower().replace("-", "_")
+    if named in catalog.system_names():
         raise ValueRefused(
-            f"named system {kind} is not built yet in this version", f"one of {', '.join(TIERS)}", "list its tiers"
+            f"{kind} is a named system, not a tier", f"one of {', '.join(TIERS)}", f"write protection: {named}"
         )
-    refuse_unknown(kind, [*TIERS, *NOT_BUILT, *NAMED_SYSTEMS], "tier")
+    refuse_unknown(kind, [*TIERS, *NOT_BUILT], "tier")
     if not isinstance(settings, dict | None):
         raise ValueRefused(f"not the settings of a tier ({show(settings)})", "a mapping", f"write e.g. '{kind}: {{}}'")
     if "kind" in (settings or {}):
