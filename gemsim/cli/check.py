@@ -59,14 +59,14 @@ def _derived(spec: StudySpec) -> None:
 
 
 def _flops(spec: StudySpec) -> Row:
-    """The step time against the arithmetic of a dense model: 6 × parameters × tokens (forward and backward)."""
+    """The step time against 6 × (active) parameters × tokens (forward and backward)."""
     from gemsim.spec.catalog import gpu
     from gemsim.units import brief
 
     job, source = spec.workload, "6 × parameters × tokens / (GPUs × step), against dense BF16"
     if job.tokens_per_step is None:
         return "step.flops", "not checked", f"tokens_per_step is not given; {source}"
-    speed = 6 * job.parameters * job.tokens_per_step / (spec.cluster.gpus * job.step)
+    speed = 6 * job.active_parameters * job.tokens_per_step / (spec.cluster.gpus * job.step)
     peak = gpu(spec.cluster.gpu).peak_flops
     judged = f"IMPOSSIBLE: more than the {brief(peak, 'flops')} of the GPU. " if speed > peak else ""
     return "step.flops", f"{brief(speed, 'flops')} per GPU, {speed / peak:.0%} of peak", judged + source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil, lgamma
+from math import ceil, lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,19 +77,23 @@ def _run_ends(stripes: PageStripes) -> Ints:
 
 def _scattered(stripes: PageStripes, pages: int) -> float:
     """Distinct random pages: coefficient of x^r in the product over stripes of sum_{j<=m} C(size, j) x^j, over
-    C(total, r)."""
+    C(total, r).
+
+    x is scaled by r / total, so that the coefficients of all powers are of one size up to x^r and none is lost.
+    """
     counts = _sizes(stripes)
+    tilt = log(pages / stripes.total)
     poly = np.zeros(pages + 1)
     poly[0] = 1.0
     log_scale = 0.0
     for size, number in counts.items():
-        powered, log_power = _power(_terms(size, stripes.m, pages), number, pages)
+        powered, log_power = _power(_terms(size, stripes.m, pages, tilt), number, pages)
         poly = np.convolve(poly, powered)[: pages + 1]
         top = poly.max()
         poly, log_scale = poly / top, log_scale + log_power + np.log(top)
     if poly[pages] == 0.0:
         return 0.0
-    ways = np.log(poly[pages]) + log_scale
+    ways = np.log(poly[pages]) + log_scale - pages * tilt
     return float(min(1.0, np.exp(ways - _log_choose(stripes.total, pages))))
 
 
@@ -108,10 +112,10 @@ def _sizes(stripes: PageStripes) -> dict[int, int]:
     return sizes
 
 
-def _terms(size: int, m: int, degree: int) -> NDArray[np.float64]:
+def _terms(size: int, m: int, degree: int, tilt: float) -> NDArray[np.float64]:
     terms = np.zeros(degree + 1)
     for j in range(min(m, size, degree) + 1):
-        terms[j] = np.exp(_log_choose(size, j))
+        terms[j] = np.exp(_log_choose(size, j) + j * tilt)
     return terms
 
 

@@ -17,6 +17,8 @@ GRANULES = ("kernel", "layer", "microbatch", "step")
 LEAST = {
     "weights": "kernel",
     "moments": "kernel",
+    "expert_weights": "kernel",
+    "expert_moments": "kernel",
     "workspace": "kernel",
     "activations": "microbatch",
     "gradients": "step",

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CRITICAL = ("weights", "moments")
+CRITICAL = ("weights", "moments", "expert_weights", "expert_moments")
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
     """One kind of content of a GPU's memory."""
 
-    name: str  # weights, moments, gradients, activations, workspace, buffers, context, free
+    name: str  # weights, moments, these of experts, gradients, activations, workspace, buffers, context, free
     bytes: float
     copies: int  # live copies of each byte in the job, this one included
     coded: bool
@@ -76,7 +76,11 @@ def _hit(region: Region, lands: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Parallel layout: how the model's parameters are cut over GPUs."""
+    """Parallel layout: how the model's parameters are cut over GPUs.
+
+    `replicas` groups of data / replicas ranks each hold a full copy of what is sharded. Experts are `expert_share` of
+    the parameters; `expert_parallel` data-parallel ranks hold one set of them between them.
+    """
 
     parameters: float
     weight_bytes: float
@@ -86,6 +90,9 @@ class Layout:
     pipeline: int
     data: int
     shard: str  # none | optimizer | gradients | full
+    replicas: int = 1
+    expert_share: float = 0.0
+    expert_parallel: int = 1
 
     @property
     def model_gpus(self) -> int:
@@ -94,22 +101,27 @@ class Layout:
 
     def cut(self, region: str) -> int:
         """Over how many GPUs one copy of the region is cut."""
+        kind = region.removeprefix("expert_")
         sharded = {
             "none": (),
             "optimizer": ("moments",),
             "gradients": ("moments", "gradients"),
             "full": ("moments", "gradients", "weights"),
         }[self.shard]
-        return self.model_gpus * (self.data if region in sharded else 1)
+        if kind in sharded:
+            return self.model_gpus * (self.data // self.replicas)
+        return self.model_gpus * (self.expert_parallel if kind != region else 1)
 
     def copies(self, region: str) -> int:
-        """Live copies of each byte over the whole job."""
+        """Live copies of each byte over the whole job; of experts unless sharded, their data-parallel degree."""
         return self.model_gpus * self.data // self.cut(region)
 
     def per_gpu(self, region: str) -> float:
-        """Bytes of `weights`, `moments` or `gradients` on one GPU."""
+        """Bytes of `weights`, `moments` or `gradients` on one GPU, `expert_` before it for those of experts."""
+        kind = region.removeprefix("expert_")
         width = {"weights": self.weight_bytes, "moments": self.optimizer_bytes, "gradients": self.gradient_bytes}
-        return self.parameters * width[region] / self.cut(region)
+        share = self.expert_share if kind != region else 1.0 - self.expert_share
+        return self.parameters * share * width[kind] / self.cut(region)
 
     @property
     def unique_state(self) -> float:

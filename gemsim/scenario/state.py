@@ -8,12 +8,14 @@ from gemsim.errors import Infeasible
 from gemsim.protection.state import Layout, Memory, Region
 from gemsim.protection.tier import Steps
 from gemsim.spec import catalog
+from gemsim.spec.protection.undo_log import UndoLogSpec
+from gemsim.spec.recommendation import HARDWARE, PhasesSpec, published_phases
 from gemsim.spec.study import StudySpec
 
 
 def layout(spec: StudySpec) -> Layout:
     """The parallel layout of the workload."""
-    width, cut = spec.workload.bytes, spec.workload.parallel
+    width, cut, experts = spec.workload.bytes, spec.workload.parallel, spec.workload.experts
     return Layout(
         parameters=spec.workload.parameters,
         weight_bytes=width.weight,
@@ -23,6 +25,9 @@ def layout(spec: StudySpec) -> Layout:
         pipeline=cut.pipeline,
         data=cut.data,
         shard=cut.shard,
+        replicas=cut.replicas,
+        expert_share=0.0 if experts is None else experts.share,
+        expert_parallel=1 if experts is None else experts.parallel,
     )
 
 
@@ -30,7 +35,7 @@ def memory(spec: StudySpec) -> Memory:
     """Regions of one GPU. Activations default to half of what the other regions leave. Raises Infeasible when full."""
     cut, other = layout(spec), spec.workload.memory
     capacity = catalog.gpu(spec.cluster.gpu).memory
-    state = {name: cut.per_gpu(name) for name in ("weights", "moments", "gradients")}
+    state = _state(cut)
     fixed = sum(state.values()) + other.workspace + other.buffers + other.context
     activations = max(0.0, (capacity - fixed) / 2) if other.activations is None else other.activations
     free = capacity - fixed - activations
@@ -53,6 +58,15 @@ def memory(spec: StudySpec) -> Memory:
     return Memory(tuple(Region(r.name, r.bytes, r.copies, r.name in coded) for r in regions), capacity)
 
 
+def _state(cut: Layout) -> dict[str, float]:
+    """Bytes of the regions that the optimizer reads or writes; those of experts only where there are any."""
+    names = ["weights", "moments"]
+    if cut.expert_share > 0.0:
+        names += ["expert_weights", "expert_moments"]
+    gradients = cut.per_gpu("gradients") + cut.per_gpu("expert_gradients")
+    return {**{name: cut.per_gpu(name) for name in names}, "gradients": gradients}
+
+
 def _coded(protect: str | tuple[str, ...], regions: list[Region]) -> set[str]:
     """Names of the regions that a stripe covers."""
     critical = [r for r in regions if r.critical]
@@ -63,19 +77,34 @@ def _coded(protect: str | tuple[str, ...], regions: list[Region]) -> set[str]:
     return set(protect)
 
 
+def _batch(spec: StudySpec) -> PhasesSpec | None:
+    """The phases of a recommendation batch, given or published; those on CXL hardware where no tier names another."""
+    work = spec.workload
+    if work.phases is not None or work.recommendation is None:
+        return work.phases
+    variant = next((one.variant for one in spec.protection if isinstance(one, UndoLogSpec)), "cxl")
+    return published_phases(work.recommendation, variant) if variant in HARDWARE else None
+
+
 def update_seconds(spec: StudySpec, held: Memory) -> float:
     """The optimizer update: HBM traffic of reading gradients and reading and writing state, and, where moments are
-    sharded and weights are not, gathering all weights over the NIC. Derived, unless the study gives it."""
+    sharded and weights are not, gathering all weights over the NIC. Derived, unless the study gives it or the phases of
+    a recommendation batch."""
     if spec.workload.update is not None:
         return spec.workload.update
-    cut = layout(spec)
-    shard = cut.data if cut.shard in ("optimizer", "gradients") else 1
-    touched = held.bytes_of("moments") * 2 + held.bytes_of("weights") * 2 / shard
-    touched += held.bytes_of("gradients") / (cut.data if cut.shard == "optimizer" else 1)
-    seconds = touched / catalog.gpu(spec.cluster.gpu).hbm_bandwidth
-    if shard > 1:
-        seconds += all_gather_seconds(held.bytes_of("weights"), members=cut.data, bandwidth=spec.cluster.nic)
-    return seconds
+    batch = _batch(spec)
+    if batch is not None:
+        return batch.update
+    cut, nic = layout(spec), spec.cluster.nic
+    touched, gather = 0.0, 0.0
+    for of in ("", "expert_") if cut.expert_share > 0.0 else ("",):
+        weights, moments = held.bytes_of(f"{of}weights"), held.bytes_of(f"{of}moments")
+        shard = cut.cut(f"{of}moments") // cut.cut(f"{of}weights")
+        touched += moments * 2 + weights * 2 / shard
+        touched += cut.per_gpu(f"{of}gradients") / (cut.cut(f"{of}moments") // cut.cut(f"{of}gradients"))
+        if shard > 1:
+            gather += all_gather_seconds(weights, members=shard, bandwidth=nic)
+    return touched / catalog.gpu(spec.cluster.gpu).hbm_bandwidth + gather
 
 
 def steps(spec: StudySpec, held: Memory, slower: float) -> Steps:

@@ -168,6 +168,22 @@ class KeepText(SelfRead):
         return value.count if value.count is not None else units.format(value.seconds or 0.0, "time")
 
 
+class SpansText(SelfRead):
+    """How many equal spans, or the time of each."""
+
+    dimension = "spans"
+
+    def read(self, value: Any) -> int | tuple[float, ...]:
+        if not isinstance(value, (list, tuple)):
+            return WholeNumber(1, 100_000).read(value)
+        if not value:
+            raise ValueRefused("an empty list", "at least one time, or a number of equal spans")
+        return tuple(Quantity("time", 0.0, YEARS_100).read(one) for one in value)
+
+    def write(self, value: int | tuple[float, ...]) -> int | list[str]:
+        return value if isinstance(value, int) else [units.format(one, "time") for one in value]
+
+
 class IntervalText(SelfRead):
     """A time, or the word optimal."""
 
@@ -193,6 +209,7 @@ PositiveBytes = Annotated[float, Quantity("bytes", 0.0, 1e18, above=True)]
 Bandwidth = Annotated[float, Quantity("bandwidth", 0.0, 1e18, above=True)]
 Flops = Annotated[float, Quantity("flops", 0.0, 1e21, above=True)]
 Share = Annotated[float, Quantity("share", 0.0, 1.0)]
+PositiveShare = Annotated[float, Quantity("share", 0.0, 1.0, above=True)]
 Number = Annotated[float, Quantity("count", 0.0, 1e18, above=True)]
 Factor = Annotated[float, Quantity("count", 0.0, 1e6)]
 BytesEach = Annotated[float, Quantity("count", 0.0, 1024.0)]
@@ -203,4 +220,5 @@ WholeOrNone = Annotated[int, WholeNumber(0, 10**9)]
 Seed = Annotated[int, WholeNumber(0, 2**63 - 1)]
 RateOf = Annotated[units.Rate, RateText()]
 KeepFor = Annotated[Keep, KeepText()]
+Spans = Annotated[int | tuple[float, ...], SpansText()]
 Interval = Annotated[float | str, IntervalText()]

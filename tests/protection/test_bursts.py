@@ -122,6 +122,14 @@ def test_engine_and_twin_agree_on_scattered_pages(pages: int, k: int, m: int, ro
     assert decodable_share(stripes, rows, "scattered") == pytest.approx(exact, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize(("pages", "m"), [(1_617_188, 1), (1_617_188, 2), (101_075, 1)])
+def test_scattered_pages_of_a_memory_cut_finely(pages: int, m: int) -> None:
+    """4 and 64 KiB pages of 6.6 GB: a power of the generating polynomial spans more than a float's range."""
+    stripes = PageStripes(pages, 26, m, "interleaved")
+    exact = survival.occupancy(survival.page_groups(pages, 26, m, mapping="interleaved"), 63, m).survive
+    assert decodable_share(stripes, 63, "scattered") == pytest.approx(exact, rel=1e-7)
+
+
 @given(place=st.floats(0, 1, exclude_max=True), rows=st.integers(1, 80), stripes=st.sampled_from(SMALL))
 def test_a_hit_is_the_pages_from_its_place_on(place: float, rows: int, stripes: PageStripes) -> None:
     def lost(to_pages: str) -> list[int]:
