@@ -43,6 +43,11 @@ def mix_names() -> list[str]:
     return sorted(path.stem for path in (resources.published() / "failures").glob("*.yaml"))
 
 
+def system_names() -> list[str]:
+    """The named systems of the catalog."""
+    return sorted(path.stem for path in (resources.published() / "systems").glob("*.yaml"))
+
+
 @cache
 def _gpus(folder: Path) -> dict[str, GpuSpec]:
     try:

@@ -12,6 +12,7 @@ from gemsim.spec.messages import Finding, findings, renamed
 from gemsim.spec.paths import assign, locate, normalised
 from gemsim.spec.protection.kinds import refuse_labels
 from gemsim.spec.study import StudySpec, Tiers, refuse_layout
+from gemsim.spec.systems import moved
 from gemsim.spec.workload import ParallelSpec
 from gemsim.spec.yaml import Path, Tree, dotted
 
@@ -34,7 +35,9 @@ class Draft:
 
     def __init__(self, tree: Tree, raw: dict[str, Any] | None = None) -> None:
         self.tree = tree
-        self.raw = normalised(tree.data if raw is None else raw)
+        given = tree.data if raw is None else raw
+        self.raw = normalised(given)
+        self.named = _named(given.get("protection"), ("protection",))
         self.origins: list[tuple[Path, Path]] = []
 
     def put(self, path: str, value: Any, source: Path) -> None:
@@ -42,6 +45,8 @@ class Draft:
         place = locate(self.raw, path)
         assign(self.raw, place, value)
         self.origins.append((place, source))
+        if place == ("protection",):
+            self.origins += _named(value, source)
 
     def check(self) -> tuple[StudySpec | None, list[Problem]]:
         """The spec and no problems, or None and all that is wrong."""
@@ -68,7 +73,7 @@ class Draft:
     def problem(self, finding: Finding) -> Problem:
         """A finding with its place in the file: that of the value put in, where it is at or under one."""
         at, refused = finding.path, finding.refused
-        for place, source in reversed(self.origins):
+        for place, source in (*reversed(self.origins), *self.named):
             if at[: len(place)] == place:
                 at = source + at[len(place) :]
                 break
@@ -81,6 +86,11 @@ class Draft:
     def _with_values(self, refused: ValueRefused, at: Path) -> ValueRefused:
         """The same, saying where in the design point it arises: the cause is a value put in elsewhere."""
         return ValueRefused(f"{dotted(at)}: {refused.what}" if at else refused.what, refused.allowed, refused.todo)
+
+
+def _named(value: Any, source: Path) -> list[tuple[Path, Path]]:
+    """Where the settings that change a named system came to lie in the tiers written out."""
+    return [(("protection", *place), (*source, *at)) for place, at in moved(value)]
 
 
 def _back(path: Path, moved: dict[Path, Path]) -> Path:

@@ -16,6 +16,7 @@ from gemsim.spec.failures import FailureClassSpec
 from gemsim.spec.protection.kinds import TIERS
 from gemsim.spec.protection.tier import Tier
 from gemsim.spec.study import StudySpec
+from gemsim.spec.systems import written_out
 from gemsim.spec.types import Model, closest
 
 Raw = dict[str, Any]
@@ -33,9 +34,15 @@ def normalised(raw: Raw) -> Raw:
     for section, key in _SHORT.items():
         if isinstance(tree.get(section), str):
             tree[section] = {key: tree[section]}
-    if isinstance(tree.get("protection"), list):
-        tree["protection"] = [_tier(entry) for entry in tree["protection"]]
+    if "protection" in tree:
+        tree["protection"] = _tiers(tree["protection"])
     return tree
+
+
+def _tiers(value: Any) -> Any:
+    """A named protection written out, and each tier of a list as a mapping."""
+    value = written_out(value)
+    return [_tier(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _tier(entry: Any) -> Any:
@@ -146,8 +153,8 @@ def assign(raw: Raw, place: tuple[str | int, ...], value: Any) -> None:
     value = copy.deepcopy(value)
     if len(place) == 1 and place[0] in _SHORT and isinstance(value, str):
         value = {_SHORT[str(place[0])]: value}
-    if place == ("protection",) and isinstance(value, list):
-        value = [_tier(entry) for entry in value]
+    if place == ("protection",):
+        value = _tiers(value)
     at: Any = raw
     for part in place[:-1]:
         below = _child(at, part)

@@ -14,6 +14,7 @@ from gemsim.spec.failures import FailureClassSpec, LawSpec, LifetimeSpec, mix
 from gemsim.spec.loading import LoadedStudy
 from gemsim.spec.protection.tier import Tier
 from gemsim.spec.study import StudySpec
+from gemsim.spec.systems import names_system, origins, system, system_of, written_out
 from gemsim.spec.types import Model
 
 GIVEN = "given"
@@ -36,7 +37,16 @@ def canonical(spec: StudySpec) -> dict[str, Any]:
     for one, read in zip(data["failures"].get("classes", ()), spec.failures.classes, strict=True):
         for stray in read.inapplicable():
             one.pop(stray, None)
+    for assignments in data["compare"].values():
+        assignments.update({path: _systems(path, value) for path, value in assignments.items()})
+    for axes in data["sweep"].values():
+        axes.update({path: [_systems(path, one) for one in values] for path, values in axes.items()})
     return {key: value for key, value in data.items() if value not in ({}, "", _NO_SWEEP)}
+
+
+def _systems(path: str, value: Any) -> Any:
+    """A value put at `path`, with the tiers of a named system in place of its name."""
+    return written_out(value) if path == "protection" else value
 
 
 def _tier(tier: Tier) -> dict[str, Any]:
@@ -68,12 +78,24 @@ def explain(loaded: LoadedStudy) -> list[Explained]:
     rows = []
     for part in type(spec).model_fields:
         if part == "protection":
-            rows += [row for tier in spec.protection for row in _tier_rows(tier)] or [_nothing(spec)]
+            rows += _protection(loaded)
         elif part not in _VARIED:
             rows += _field(spec, part, "")
         if part == "failures" and spec.failures.mix:
             rows += _mix_rows(spec.failures.mix)
     return rows
+
+
+def _protection(loaded: LoadedStudy) -> list[Explained]:
+    """The tiers; what a named system gives with how its file came by it."""
+    rows = [row for tier in loaded.spec.protection for row in _tier_rows(tier)] or [_nothing(loaded.spec)]
+    given = loaded.tree.data.get("protection")
+    if not names_system(given):
+        return rows
+    name = system_of(given)
+    sources = origins(given)
+    named = [row._replace(origin=sources.get(row.path.removeprefix("protection."), row.origin)) for row in rows]
+    return [Explained("protection", f"system {name}", " ".join(system(name).line.split())), *named]
 
 
 def _nothing(spec: StudySpec) -> Explained:

@@ -15,6 +15,7 @@ from gemsim.spec.failures import FailuresSpec
 from gemsim.spec.protection.kinds import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
+from gemsim.spec.systems import expand, names_system
 from gemsim.spec.types import Label, Model, SelfRead, refuse_unknown, sourced
 from gemsim.spec.workload import ParallelSpec, WorkloadSpec
 
@@ -145,7 +146,12 @@ def refuse_layout(gpus: int, parallel: ParallelSpec) -> None:
         )
 
 
-Tiers = Annotated[tuple[Annotated[TierSpec, BeforeValidator(read_tier)], ...], Field()]
+def _named(value: Any) -> Any:
+    """The tiers of a named system. Raises ValueRefused when there is no such system or it lacks what is changed."""
+    return expand(value) if names_system(value) else value
+
+
+Tiers = Annotated[tuple[Annotated[TierSpec, BeforeValidator(read_tier)], ...], BeforeValidator(_named)]
 
 
 class StudySpec(Model):

@@ -246,7 +246,7 @@ def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -
 
 
 def ceiling(group: Group) -> str:
-    """How much protection in memory can touch at all, and the result if it worked perfectly.
+    """How much protection in GPU memory can touch at all, and the result if it worked perfectly.
 
     All designs of a group meet the same failures, so the largest loss among them is what there was to save, and
     the smallest untouched loss is what no such protection could have saved.
@@ -256,14 +256,14 @@ def ceiling(group: Group) -> str:
         return "Ceiling: not known, since no failure was simulated."
     touched = max(row["touch_share_failures"] for row in known)
     if not touched > 0.0:
-        return "Ceiling: protection in memory touches none of the failures here."
+        return "Ceiling: no tier that works in GPU memory touches any of the failures here."
     perfect = max(row["ettr_perfect"] for row in known)
     most = max(row["ettr"] for row in known)
     lost = [sum(row[f"time_{name}"] for name in LOST_TO_FAILURES) for row in known]
     beyond = min(all_ * (1.0 - row["touch_share_lost"]) for all_, row in zip(lost, known, strict=True))
     saved = max(0.0, 1.0 - beyond / max(lost))
     share = f"at most {percent(touched, 1)} of failures and {percent(saved, 1)} of the time lost to failures"
-    return f"Ceiling: protection in memory can touch {share}; ETTR would be at most {perfect:.4f} (here {most:.4f})."
+    return f"Ceiling: tiers in GPU memory can touch {share}; ETTR would be at most {perfect:.4f} (here {most:.4f})."
 
 
 def cautions(rows: Iterable[Row]) -> list[str]:

@@ -35,12 +35,16 @@ def expand(
     zipped: Mapping[str, Sequence[Any]],
     compare: Mapping[str, Mapping[str, Any]],
     has: Applies = lambda sections, path: True,
+    base: Mapping[str, Any] | None = None,
 ) -> list[DesignPoint]:
     """All points, variants outermost, then the grid (its last axis fastest), then the lists that move together.
 
     A path that does not apply to a variant (it has no such tier) does not multiply its points; its column stays empty.
+    `base` holds what the study itself has where some variant has something else, so that a variant that leaves a
+    section as it is and one that writes the same value are judged together.
     """
     empty = dict.fromkeys((*grid, *zipped), "")
+    written = {path: value for path, value in (base or {}).items() if path not in empty}
     points: list[DesignPoint] = []
     for name, sections in (compare or {"": {}}).items():
         axes = {path: values for path, values in grid.items() if has(sections, path)}
@@ -48,21 +52,39 @@ def expand(
         cells = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         rows = [dict(zip(moving, values, strict=True)) for values in zip(*moving.values(), strict=True)] or [{}]
         for cell, row in itertools.product(cells, rows):
-            points.append(_point(len(points), name, sections, cell | row, empty))
+            points.append(_point(len(points), name, sections, cell | row, empty, written))
     return points
 
 
 def designs_of(loaded: LoadedStudy) -> list[DesignPoint]:
     """The design points of a study that has been read."""
     sweep = loaded.spec.sweep
-    return expand(grid=sweep.grid, zipped=sweep.zip, compare=loaded.spec.compare, has=partial(applies, loaded))
+    compare = loaded.spec.compare
+    base = {
+        path: found for one in compare.values() for path in one if (found := _written(loaded.raw, path)) is not None
+    }
+    return expand(grid=sweep.grid, zipped=sweep.zip, compare=compare, has=partial(applies, loaded), base=base)
+
+
+def _written(raw: Mapping[str, Any], path: str) -> Any:
+    """What a study has at a path, as its file has it; None where it leaves it out."""
+    found: Any = raw
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def _point(
-    index: int, variant: str, sections: Mapping[str, Any], swept: Mapping[str, Any], empty: Mapping[str, str]
+    index: int,
+    variant: str,
+    sections: Mapping[str, Any],
+    swept: Mapping[str, Any],
+    empty: Mapping[str, str],
+    written: Mapping[str, Any],
 ) -> DesignPoint:
+    held = {**written, **sections}
     group = [(path, show(value)) for path, value in swept.items() if not _is_protection(path)]
-    group += [(section, show(value)) for section, value in sections.items() if not _is_protection(section)]
+    group += [(section, show(value)) for section, value in held.items() if not _is_protection(section)]
     columns = {path: value if isinstance(value, int | float | str) else show(value) for path, value in swept.items()}
     return DesignPoint(index, {**empty, **columns}, variant, {**sections, **swept}, tuple(group))
 

@@ -7,7 +7,7 @@ import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -23,6 +23,7 @@ from gemsim.study.sweep import SweepResult, label
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
 SHOWN_REASONS = 3
+LONGEST_SECTION = 24  # characters of a section that tells groups apart
 TITLE = "§"  # stands in a table for the title of a group
 KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 HEADINGS = ("design", "ETTR, 95 %", "closed form", "apart", "memory", "burst", "fall-back")
@@ -127,22 +128,40 @@ def _sources(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _titles(groups: Sequence[Group]) -> list[str]:
-    """What tells the groups apart: the fewest leading axes, by their short names."""
-    paths = [path for path, _ in groups[0].key]
+    """What tells the groups apart: the fewest leading axes, by their short names.
+
+    Where all variants are called "job: system", the job stands in the title for the sections that make it.
+    """
+    keys = [dict(group.key) for group in groups]
+    paths = list(dict.fromkeys(path for key in keys for path in key))
     names = short_names(paths)
-    enough = next((n for n in range(len(paths) + 1) if len({g.key[:n] for g in groups}) == len(groups)), len(paths))
-    told = [n for n, path in enumerate(paths) if n < enough or _differs(groups, n, path)]
-    shown = [", ".join(f"{names[group.key[n][0]]} = {_number(group.key[n][1])}" for n in told) for group in groups]
-    return [title or "All points" for title in shown]
+    values = [tuple(key.get(path, "") for path in paths) for key in keys]
+    enough = next((n for n in range(len(paths) + 1) if len({v[:n] for v in values}) == len(groups)), len(paths))
+    told = [path for n, path in enumerate(paths) if n < enough or _differs(keys, path)]
+    jobs = [_job(group) for group in groups]
+    if all(jobs):
+        told = [path for path in told if not any(key.get(path, "").startswith("{") for key in keys)]
+    shown = [", ".join(f"{names[p]} = {_number(key[p])}" for p in told if p in key) for key in keys]
+    if all(jobs):
+        shown = [": ".join(filter(None, both)) for both in zip(jobs, shown, strict=True)]
+    return [title or ("as written" if len(groups) > 1 else "All points") for title in shown]
 
 
-def _differs(groups: Sequence[Group], place: int, path: str) -> bool:
+def _job(group: Group) -> str:
+    """The word before ": " that the names of all variants of a group share; else nothing."""
+    jobs = {point.variant.partition(": ")[0] if ": " in point.variant else "" for point in group.points}
+    return jobs.pop() if len(jobs) == 1 else ""
+
+
+def _differs(keys: Sequence[Mapping[str, str]], path: str) -> bool:
     """The restart mode decides so much that it is named wherever it differs."""
-    return path.startswith("restart") and len({group.key[place][1] for group in groups}) > 1
+    return path.startswith("restart") and len({key.get(path, "") for key in keys}) > 1
 
 
 def _number(text: str) -> str:
-    """A swept value as short as it can be written."""
+    """A swept value as short as it can be written; of a section, its beginning."""
+    if text.startswith("{") and len(text) > LONGEST_SECTION:
+        return f"{text[:LONGEST_SECTION]}…"
     try:
         short = f"{float(text):g}"
     except ValueError:

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from gemsim.cli import main as entry
-from gemsim.cli.main import NOT_BUILT, main
+from gemsim.cli.main import COMMANDS, NOT_BUILT, main
 from gemsim.results.rows import RowStore
 from gemsim.study import plan as planning
 
@@ -78,7 +78,7 @@ def test_a_missing_study_and_a_wrong_option_are_answered_with_2(capsys: pytest.C
     assert main(["sweep", "a.yaml", "--jobs", "0"]) == 2
     assert main(["swep"]) == 2
     said = capsys.readouterr().err
-    assert "no such command (swep); the commands are check, sweep, calibrate; did you mean 'sweep'?" in said
+    assert f"no such command (swep); the commands are {', '.join(COMMANDS)}; did you mean 'sweep'?" in said
     assert "Traceback" not in said
 
 

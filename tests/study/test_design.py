@@ -50,6 +50,17 @@ def test_variants_of_protection_alone_compete_and_others_do_not() -> None:
     assert groups == [(), (), ((MODE, "holder"),), ((MODE, "holder"),)]
 
 
+def test_what_the_study_itself_has_is_the_group_of_a_variant_that_leaves_it() -> None:
+    compare: Compare = {"as it is": {}, "the same": {"restart": "holder"}, "another": {"restart": "in_place"}}
+    groups = [point.group for point in expand(grid={}, zipped={}, compare=compare, base={"restart": "holder"})]
+    assert groups == [((MODE, "holder"),), ((MODE, "holder"),), ((MODE, "in_place"),)]
+
+
+def test_a_swept_value_stands_before_what_the_study_has() -> None:
+    (point,) = expand(grid={MODE: ["in_place"]}, zipped={}, compare={"one": {}}, base={MODE: "holder"})
+    assert point.group == ((MODE, "in_place"),)
+
+
 def test_an_axis_that_a_variant_lacks_does_not_multiply_it() -> None:
     compare: Compare = {"nothing": {"protection": []}, "code": {"protection": [{"stripe": {}}]}}
     points = expand(
