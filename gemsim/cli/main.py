@@ -1,6 +1,7 @@
 """The command `gemsim`: finds the command asked for, and turns every error into a line and an exit code.
 
-0 done, 1 a fault of gemsim, 2 something to put right in what was asked, 3 some design points failed, 130 stopped.
+0 done, 1 a fault of gemsim or a published check that fails, 2 something to put right in what was asked, 3 some design
+points failed, 130 stopped.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from gemsim.errors import GemsimError, NotBuilt
 COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
     "sweep": "Simulate every design point of a study and say which protects best.",
+    "systems": "List the named systems, or show one with the source of every constant.",
+    "validate": "Set published outcomes beside ours; exit 1 if a check fails.",
     "calibrate": "Measure what coding costs on this machine, as a profile.",
 }
 NOT_BUILT = {  # what it will do, what to do until then
@@ -30,13 +33,12 @@ NOT_BUILT = {  # what it will do, what to do until then
     "explain": ("Follow one run failure by failure.", "rows/ in the output folder counts by class and tier"),
     "fit": ("Fit failure laws to a log.", "write the classes under failures: in the study"),
     "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
-    "validate": ("Set published outcomes beside ours.", "the test suite holds the published checks of this version"),
-    "systems": ("List the named systems.", "write the system as a list of tiers under protection:"),
     "timeline": ("Draw one run over time.", "rows/ in the output folder has the time by category"),
     "backtest": ("Replay a site's own failures.", "write the site's rates under failures: in the study"),
     "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),
 }
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130
+CHECK_FAILED = FAULT
 
 
 class LazyGroup(click.Group):

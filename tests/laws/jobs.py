@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from gemsim.analytic.run import predict
-from gemsim.engine import run as engine
-from gemsim.failures.laws import lifetime
-from gemsim.failures.trace import draw_trace
 from gemsim.scenario import Scenario, build
 from gemsim.spec.loading import parse_study, resolve_point
-
-WARM_UP = 0.25  # share of the horizon
+from gemsim.study.validate.simulate import WARM_UP as WARM_UP
+from gemsim.study.validate.simulate import ettr_sample as ettr_sample
 
 STUDY = """
 title: exact forms
@@ -67,42 +61,6 @@ class Case:
         text = STUDY.replace("CLASSES", ", ".join(self.classes)).replace("PROTECTION", ", ".join(self.tiers))
         keys = {"restart.mode": self.mode, "failures.scale": self.scale, "run.horizon": f"{days} d"} | self.keys
         return build(resolve_point(parse_study(text.encode(), "jobs.yaml"), keys))
-
-
-def ettr_sample(scenario: Scenario, *, replications: int, seed: int) -> np.ndarray:
-    """Unbiased draws of the long-run ETTR, one for each replication of a job of exponential classes.
-
-    What the run gains between the end of a warm-up and its horizon, so that neither the new start nor unsaved work at
-    the end count. The number of failures of each class in that time, whose mean is known, is a control variate with
-    the closed form's slope: it takes most of the noise out. (Rates are therefore not judged here, but by counts.)
-    """
-    slopes = _slopes(scenario)
-    warm_up = WARM_UP * scenario.horizon
-    early = replace(scenario, horizon=warm_up)
-    span = scenario.horizon - warm_up
-    means = np.array([kind.rate * span for kind in scenario.classes])
-    values = []
-    for number in range(replications):
-        late = engine.simulate(scenario, seed=seed, replication=number)["productive_s"]
-        gained = late - engine.simulate(early, seed=seed, replication=number)["productive_s"]
-        trace = draw_trace(scenario.classes, horizon=scenario.horizon, seed=seed, replication=number)
-        counts = np.zeros(len(means))
-        for event in trace.wall:
-            counts[event.index] += event.time >= warm_up and event.unit < scenario.classes[event.index].units
-        values.append(gained / span - float(slopes @ (counts - means)))
-    return np.array(values)
-
-
-def _slopes(scenario: Scenario) -> np.ndarray:
-    """Change of the predicted ETTR by one failure more of each class."""
-    base = predict(scenario)["ettr_analytic"]
-    slopes = []
-    for index, kind in enumerate(scenario.classes):
-        law = lifetime("exponential", kind.lifetime.mean / 1.02)
-        more = (*scenario.classes[:index], replace(kind, lifetime=law), *scenario.classes[index + 1 :])
-        changed = predict(replace(scenario, classes=more))["ettr_analytic"]
-        slopes.append((changed - base) / (0.02 * kind.rate * (1.0 - WARM_UP) * scenario.horizon))
-    return np.array(slopes)
 
 
 _ALL, _TIERS, _SYNC = (GPU, PAGES, SOFT), (RETRY, STRIPE, ASYNC), (RETRY, STRIPE, SYNC)
