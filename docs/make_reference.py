@@ -20,12 +20,14 @@ from gemsim.spec import catalog
 from gemsim.spec.cluster import ClusterSpec, DiskSpec, StorageSpec
 from gemsim.spec.failures import FailureClassSpec, FailuresSpec, LawSpec, LifetimeSpec, mix
 from gemsim.spec.paths import submodel
-from gemsim.spec.protection.kinds import NAMED_SYSTEMS, NOT_BUILT, TIERS
+from gemsim.spec.protection.kinds import NOT_BUILT, TIERS
+from gemsim.spec.recommendation import PhasesSpec
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
 from gemsim.spec.study import StudySpec, SweepSpec
+from gemsim.spec.systems import system
 from gemsim.spec.types import Model, Quantity, SelfRead, WholeNumber
-from gemsim.spec.workload import BytesSpec, MemorySpec, ParallelSpec, WorkloadSpec
+from gemsim.spec.workload import BytesSpec, ExpertsSpec, MemorySpec, ParallelSpec, WorkloadSpec
 from gemsim.units import brief
 
 HERE = Path(__file__).resolve().parent
@@ -42,6 +44,7 @@ UNITS = {
     "rate": "rate: `419 / 54 d`, `6.5 / 1000 node d`, `1 / 50677 gpu h`",
     "keep": "time, or a whole number",
     "interval": "time, or `optimal`",
+    "spans": "whole number, or a list of times",
 }
 SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("The study", "", StudySpec),
@@ -51,6 +54,8 @@ SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("workload", "workload", WorkloadSpec),
     ("workload.bytes", "workload.bytes", BytesSpec),
     ("workload.parallel", "workload.parallel", ParallelSpec),
+    ("workload.experts", "workload.experts", ExpertsSpec),
+    ("workload.phases", "workload.phases", PhasesSpec),
     ("workload.memory", "workload.memory", MemorySpec),
     ("restart", "restart", RestartSpec),
     ("failures", "failures", FailuresSpec),
@@ -179,10 +184,24 @@ def _profiles() -> list[str]:
 
 
 def _not_built() -> list[str]:
+    if not NOT_BUILT:
+        return []
     rows: list[tuple[str, ...]] = [("tier", "what to use meanwhile"), *((f"`{k}`", v) for k, v in NOT_BUILT.items())]
-    systems = ", ".join(f"`{name}`" for name in NAMED_SYSTEMS)
-    note = f"Named systems are known by name and refused too: {systems}. List their tiers instead."
-    return ["## Tiers that are not built yet", "", "A study that names one is refused.", "", *table(rows), note]
+    return ["## Tiers that are not built yet", "", "A study that names one is refused.", "", *table(rows)]
+
+
+def _systems() -> list[str]:
+    found = [(name, system(name)) for name in catalog.system_names()]
+    rows: list[tuple[str, ...]] = [("`protection`", "what it is", "tiers")]
+    rows += [
+        (f"`{name}`", one.line, ", ".join(kind for tier in one.protection for kind in tier)) for name, one in found
+    ]
+    note = (
+        "A named system stands for its tiers: `protection: gem`. `protection: {system: gem, stripe: {k: 64}}` changes "
+        "settings by the label of the tier, and `protection.stripe.k` can be swept. Restart mode and all else stay as "
+        "the study writes them; `gemsim systems gem` prints what the system assumes, and the source of each constant."
+    )
+    return ["## Named systems", "", note, "", *table(rows), ""]
 
 
 def reference() -> str:
@@ -190,7 +209,7 @@ def reference() -> str:
     lines = [INTRO.read_text(encoding="utf-8").rstrip(), ""]
     for title, prefix, model in SECTIONS:
         lines += _section(title, prefix, model)
-    lines += [*_gpus(), *_mixes(), *_profiles(), *_not_built()]
+    lines += [*_systems(), *_gpus(), *_mixes(), *_profiles(), *_not_built()]
     return "\n".join(lines).rstrip() + "\n"
 
 
