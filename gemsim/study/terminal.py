@@ -261,11 +261,17 @@ def _best_facts(group: Group) -> Iterator[str]:
 
 
 def _infeasible(rows: Sequence[Row]) -> Iterator[str]:
-    reasons = Counter(row["reason"] for row in rows if not row["feasible"])
-    if reasons:
-        yield f"{sum(reasons.values())} points are infeasible:"
-    for reason, count in reasons.most_common(SHOWN_REASONS):
-        yield f"  {count} × {reason}"
+    """The reasons, most frequent first, with the variants that they rule out."""
+    ruled_out: dict[str, list[str]] = {}
+    for row in rows:
+        if not row["feasible"]:
+            ruled_out.setdefault(row["reason"], []).append(row["variant"])
+    if ruled_out:
+        yield f"{sum(map(len, ruled_out.values()))} points are infeasible:"
+    reasons = sorted(ruled_out.items(), key=lambda one: -len(one[1]))
+    for reason, variants in reasons[:SHOWN_REASONS]:
+        names = ", ".join(dict.fromkeys(filter(None, variants)))
+        yield f"  {len(variants)} × {reason}" + (f" ({names})" if names else "")
     if len(reasons) > SHOWN_REASONS:
         yield f"  and {len(reasons) - SHOWN_REASONS} other reasons, in summary.csv"
 

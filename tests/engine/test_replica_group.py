@@ -256,8 +256,8 @@ NO_DETECTION[0] |= {"detect": "0 s", "repair": "500 s"}
 @pytest.mark.parametrize(
     ("keys", "changes", "said"),
     [
-        ({}, {"workload__parallel__shard": "optimizer"}, "moments have 1 live copy"),
-        ({"groups": 3}, {}, "must divide 4"),
+        ({}, {"workload__parallel__shard": "optimizer"}, "live copies of moments: 1"),
+        ({"groups": 3}, {}, "a divisor of 4"),
         ({"minimum": 5}, {}, "at least 5"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from math import gcd, inf
 
 from gemsim.errors import Infeasible
 from gemsim.protection.replica_group import ReplicaGroup
+from gemsim.protection.state import Region
 from gemsim.scenario.tiers.workshop import Workshop
 from gemsim.spec.protection.replica_group import ReplicaGroupSpec
 from gemsim.spec.protection.stripe import StripeSpec
@@ -45,15 +47,18 @@ def _groups(shop: Workshop, one: ReplicaGroupSpec) -> int:
     most = reduce(gcd, (region.copies for region in critical), 0)
     groups = most if one.groups is None else one.groups
     if groups < 2 or most % groups:
-        alone = min(critical, key=lambda r: r.copies, default=None)
-        held = (
-            "" if alone is None else f": {alone.name} have {alone.copies} live cop{'y' if alone.copies == 1 else 'ies'}"
-        )
-        raise Infeasible(
-            f"tier '{one.label}': {groups} groups cannot each hold all state{held}; the groups must divide {most}; "
-            "shard within groups (workload.parallel.replicas) or not at all"
-        )
+        raise Infeasible(f"tier '{one.label}': {_refusal(groups, most, critical)}")
     return groups
+
+
+def _refusal(groups: int, most: int, critical: Sequence[Region]) -> str:
+    """Why there are not so many groups; `most` divides the live copies of every critical region."""
+    fewest = min(critical, key=lambda r: r.copies, default=None)
+    held = "there is no state" if fewest is None else f"live copies of {fewest.name}: {fewest.copies}"
+    if most < 2:
+        todo = "shard within groups (workload.parallel.replicas) or not at all"
+        return f"no two groups hold the same state ({held}); {todo}"
+    return f"{groups} groups cannot each hold all state ({held}); write a divisor of {most} that is at least 2"
 
 
 def _notes(shop: Workshop, tier: ReplicaGroup) -> list[str]:
