@@ -33,7 +33,8 @@ def optimum(scenario: Scenario) -> dict[str, Any]:
         return {}
     seconds = every * scenario.useful_step
     same = every == last.every
-    there = "ETTR at this interval" if same else f"its optimum, every {brief(seconds, 'time')} of work, would give ETTR"
+    best = f"every {brief(seconds, 'time')} of work" if seconds < scenario.horizon else "not once in this run"
+    there = "ETTR at this interval" if same else f"its optimum, {best}, would give ETTR"
     notes = [f"Tier {last.name}: {there} {ettr:.4f} (closed form)"]
     if ettr < HOPELESS:
         notes.append(_hopeless(scenario, last, ettr))

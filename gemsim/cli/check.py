@@ -21,7 +21,14 @@ _KIND = {True: "modelled, not measured", False: "measured"}
 Point = tuple["StudySpec | None", "Scenario | None", str]
 
 
-@click.command()
+EXAMPLES = """\b
+Examples:
+  gemsim check studies/widths.yaml
+  gemsim check studies/systems.yaml --quick
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.argument("study", type=click.Path(path_type=Path))
 @click.option("--quick", is_flag=True, help="Check the study's small version.")
 def check(study: Path, quick: bool) -> None:

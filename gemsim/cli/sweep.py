@@ -11,8 +11,14 @@ import click
 
 from gemsim.cli.main import DONE, POINTS_FAILED
 
+EXAMPLES = """\b
+Examples:
+  gemsim sweep studies/widths.yaml --quick
+  gemsim sweep studies/systems/gemini.yaml --replications 64 --out out/gemini
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 @click.argument("study", type=click.Path(path_type=Path))
 @click.option("--quick", is_flag=True, help="Run the study's small version, in seconds.")
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes (default: one for each CPU).")

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from gemsim.spec.systems import Constant, System
 
 
-@click.command()
+NARROW = 120  # columns, below which a source stands under what the system does
+
+EXAMPLES = """\b
+Examples:
+  gemsim systems
+  gemsim systems gemini
+  gemsim systems gem --json
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def systems(name: str | None, as_json: bool) -> None:
@@ -52,15 +62,19 @@ def _list(found: dict[str, System]) -> None:
             click.echo(f"{name}\t{one.line}{_lacking(one)}\t{one.source}")
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("system", "what it does", "source"):
+    console = Console(highlight=False)
+    narrow = console.width < NARROW
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for heading in ("system", "what it does, and its source") if narrow else ("system", "what it does", "source"):
         table.add_column(heading, overflow="fold")
     for name, one in found.items():
-        table.add_row(name, one.line + _lacking(one), one.source)
-    Console().print(table)
-    click.echo("\ngemsim systems NAME shows tiers, constants with their sources, assumptions and unknowns.")
+        what = one.line + _lacking(one)
+        table.add_row(name, *([f"{what}\n[dim]{escape(one.source)}"] if narrow else [what, escape(one.source)]))
+    console.print(table)
+    click.echo("\ngemsim systems NAME: tiers, constants with sources, assumptions, unknowns.")
 
 
 def _lacking(one: System) -> str:

@@ -10,8 +10,15 @@ import click
 
 from gemsim.cli.main import CHECK_FAILED, DONE
 
+EXAMPLES = """\b
+Examples:
+  gemsim validate --quick
+  gemsim validate --only G15   # GEMINI's figure 15 alone
+  gemsim validate --quick --json
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 @click.option("--quick", is_flag=True, help="Fewer simulated failures, in seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects instead of the table.")
 @click.option("--only", default="", metavar="PREFIX", help="Only the checks whose id begins so, e.g. G15.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from gemsim.failures.classes import FailureClass
@@ -27,6 +27,10 @@ class Job:
     classes: tuple[FailureClass, ...]
     mode: str
     replace_unit: str
+    groups: tuple[ReplicaGroup, ...] = field(init=False, compare=False)  # those among the tiers
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", tuple(t for t in self.tiers if isinstance(t, ReplicaGroup)))
 
 
 def kinds_of(job: Job, kind: FailureClass) -> Iterator[tuple[float, Nature, Damage, str]]:
@@ -66,7 +70,7 @@ def _damage(job: Job, kind: FailureClass, nature: Nature, action: str, hit: Page
         survives=kind.process_survives,
         replace_unit=job.replace_unit,
     )
-    if not any(isinstance(tier, ReplicaGroup) for tier in job.tiers):
+    if not job.groups:
         return damage
     return replace(damage, struck=struck_by(kind.scope, damage, gpu, job.platform.grid))
 
@@ -92,9 +96,8 @@ def _positions(job: Job, nature: Nature, action: str) -> list[tuple[float, int]]
     widest = max((u for u in (unit, nature.kind) if u in UNITS), key=UNITS.index, default="gpu")
     spread = [t.stripes.unit for t in job.tiers if isinstance(t, MemberStripe)]
     spread += ["node" for t in job.tiers if isinstance(t, Checkpoint) and t.target != "remote"]
-    groups = [t for t in job.tiers if isinstance(t, ReplicaGroup)]
     if all(UNITS.index(widest) <= UNITS.index(u) for u in spread) and all(
-        t.group_size(grid) % grid.size(widest) == 0 for t in groups
+        t.group_size(grid) % grid.size(widest) == 0 for t in job.groups
     ):
         return [(1.0, 0)]
     count = grid.count(widest)

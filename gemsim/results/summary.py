@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -31,6 +33,7 @@ RESULT_COLUMNS = (
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr"),
     *("failures", "wasted_s_per_failure", "cost_s_per_failure"),
     *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi", "rollback_per_failure"),
+    "recovered_by",
     *("unrecoverable_per_run", "unrecoverable_per_run_lo", "unrecoverable_per_run_hi"),
     *("touch_share_failures", "touch_share_lost", "ettr_perfect"),
     *(f"time_{name}" for name in LEDGER),
@@ -100,6 +103,16 @@ def by_design(table: pa.Table, replications: int) -> dict[str, dict[str, Floats]
     return runs
 
 
+def recoveries(table: pa.Table, replications: int) -> dict[str, Counter[str]]:
+    """Scenario id to how many failures each tier recovered, over the first `replications`."""
+    found: dict[str, Counter[str]] = {}
+    columns = [table[name].to_pylist() for name in ("point", "replication", "by_tier")]
+    for id_, replication, counts in zip(*columns, strict=True):
+        if replication < replications:
+            found.setdefault(id_, Counter()).update(json.loads(counts))
+    return found
+
+
 def summarise(
     points: Sequence[Point], table: pa.Table, *, replications: int, require: Require, failed: Mapping[str, str]
 ) -> Summary:
@@ -108,11 +121,13 @@ def summarise(
     `failed` maps a scenario id to what went wrong: such a design is shown without numbers, since the replications that
     did end are not a fair sample of all.
     """
-    runs = by_design(table, replications)
+    runs, recovered = by_design(table, replications), recoveries(table, replications)
     rows = []
     for point in points:
         run = None if point.id in failed else runs.get(point.id)
         rows.append(_row(point, run, failed.get(point.id, "")))
+        if run is not None:
+            rows[-1]["recovered_by"] = json.dumps(dict(recovered[point.id].most_common()))
     groups: dict[GroupKey, list[Point]] = {}
     variants: dict[tuple[GroupKey, str], list[Point]] = {}
     for point in points:

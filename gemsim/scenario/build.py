@@ -26,6 +26,7 @@ from gemsim.spec.study import StudySpec
 from gemsim.units import brief as text
 
 COMMUNICATOR = (17.0, 16384, 1.376)  # s, GPUs, exponent: through 17 s at 16 k and 200 s at 98 k GPUs (arXiv 2602.00277)
+RARE = 1 / (1000 * 365.25 * 86400)  # failures per second below which a number says no more than "hardly any"
 
 
 def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
@@ -140,8 +141,15 @@ def _saying(tier: Checkpoint, interval: float, rate: float, *, optimal: bool) ->
     kind = ", optimal" if optimal else ", as given"
     if optimal and optimal_interval(tier.blocked, rate) < _write(tier):
         kind = ", its write time: the optimum would be shorter"
-    saves = f"saves every {tier.every} steps ({text(interval, 'time')} of work{kind})"
-    return f"Tier {tier.name}: {saves}; {rate * 86400:.3g} failures per day roll back to it"
+    steps = "step" if tier.every == 1 else f"{tier.every} steps"
+    return f"Tier {tier.name}: saves every {steps} ({text(interval, 'time')} of work{kind}); {_reached(rate)}"
+
+
+def _reached(rate: float) -> str:
+    if rate < RARE:
+        rare = "hardly any failure, under one in 1,000 years," if rate > 0.0 else "no failure"
+        return f"{rare} rolls back to it"
+    return f"{rate * 86400:.3g} failures per day roll back to it"
 
 
 def reaching(found: tuple[Branch, ...], number: int) -> float:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Tier
+from gemsim.protection.undo_log import UndoLog
 from gemsim.scenario.model import Scenario
 from gemsim.units import brief as text
 
@@ -20,6 +22,7 @@ def describe(scenario: Scenario) -> dict[str, Any]:
         "reach_rate_per_day": scenario.reach_rate * 86400.0,
         "profile": scenario.profile,
         "modelled": scenario.modelled,
+        "outside": outside(scenario),
         "notes": list(scenario.notes),
     }
 
@@ -29,6 +32,17 @@ def step_overhead(scenario: Scenario) -> float:
     timeline = scenario.timeline
     pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls)
     return pace / scenario.useful_step - 1.0
+
+
+def outside(scenario: Scenario) -> tuple[tuple[str, float], ...]:
+    """(kind, seconds of work between versions) of each tier that holds state outside GPU memory."""
+    found = []
+    for tier in scenario.tiers:
+        if isinstance(tier, Checkpoint) and tier.every < NEVER:
+            found.append((tier.target, tier.every * scenario.useful_step))
+        elif isinstance(tier, UndoLog):
+            found.append(("undo_log", scenario.useful_step))
+    return tuple(found)
 
 
 def _burst(tiers: tuple[Tier, ...]) -> int | None:

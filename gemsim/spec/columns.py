@@ -46,6 +46,7 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "fallback_per_failure_lo": "share",
     "fallback_per_failure_hi": "share",
     "rollback_per_failure": "share",
+    "recovered_by": "text",
     "unrecoverable_per_run": "count",
     "unrecoverable_per_run_lo": "count",
     "unrecoverable_per_run_hi": "count",

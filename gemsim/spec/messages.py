@@ -65,6 +65,8 @@ def _finding(one: Mapping[str, Any]) -> Finding:
             ValueRefused(f"unknown value ({show(value)})", f"one of {', '.join(names)}", closest(str(value), names)),
         )
     what, allowed = _NOT.get(kind, (str(one["msg"]), ""))
+    if path == ("protection",):
+        allowed = "a list of tiers, or the name of a system (gemsim systems)"
     return Finding(path, ValueRefused(f"{what} ({show(value)})", allowed))
 
 

@@ -133,7 +133,8 @@ def _find_tier(raw: Raw, parts: list[str]) -> tuple[int, str]:
         )
     known = [str(name or kind) for _, kind, name in tiers]
     allowed = f"the tiers are {', '.join(known)}" if known else "the study has no tiers"
-    raise ValueRefused(f"no such tier ({show('.'.join(parts))})", allowed, _suggest(parts, 1, known))
+    todo = "sweep the name itself: protection: [gem, gemini]" if parts[1:] == ["system"] else _suggest(parts, 1, known)
+    raise ValueRefused(f"no such tier ({show('.'.join(parts))})", allowed, todo)
 
 
 def _find_class(raw: Raw, parts: list[str]) -> int:

@@ -41,6 +41,11 @@ class Constant(Model):
     band: float | None = None
     sets: tuple[str, ...] = ()
 
+    @property
+    def said(self) -> str:
+        """How it was read, and where; an abstract has no place in it to name."""
+        return self.read if self.at == self.read else f"{self.read}, {self.at}"
+
     @model_validator(mode="after")
     def _sourced(self) -> Self:
         if not self.at:
@@ -191,7 +196,7 @@ def origins(value: Any) -> dict[str, str]:
             label, key = path.split(".", 1)
             own = changes.get(label, {})
             if key not in own:
-                found[f"{own.get('name', label)}.{key}"] = f"system {name}: {one.read}, {one.at}"
+                found[f"{own.get('name', label)}.{key}"] = f"system {name}: {one.said}"
     return found
 
 

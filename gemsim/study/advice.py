@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,10 @@ from typing import Any
 
 from gemsim.results.choice import TIE_BAND, Choice
 from gemsim.results.estimate import CONFIDENCE
-from gemsim.results.ledger import LOST_TO_FAILURES
 from gemsim.results.summary import BEYOND_PROFILE, GroupKey, Point, Require, Row, meets
 
 TOO_WIDE = 0.01  # half-width of a paired difference beyond which a tie says nothing
+CREDITED = {"held": "the state of living processes", "start": "nothing (from the start)"}  # where no tier recovered
 LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
 
 
@@ -114,6 +115,23 @@ def verdict(group: Group) -> str:
     dearer = "" if best is reference else f" (the largest is {group.name(reference)}: {reference['ettr']:.4f})"
     memory, step = percent(best["memory_overhead"], 3), percent(best["step_overhead"], 3)
     return f"{head}{dearer}; {tied} of {allowed} tie, and it costs least: {memory} of memory, {step} more step time."
+
+
+def recovered(group: Group) -> list[str]:
+    """Which share of the failures of the best design each of its tiers recovered, the largest first."""
+    if group.best is None:
+        return []
+    counts: dict[str, int] = json.loads(group.best["recovered_by"])
+    total = sum(counts.values())
+    said = [f"{CREDITED.get(tier, tier)} {_portion(count / total)}" for tier, count in counts.items()]
+    return [f"Its failures were recovered by: {', '.join(said)}."] if said else []
+
+
+def _portion(share: float) -> str:
+    """A share that is neither none nor all is not written as if it were."""
+    if share < 1.0 and percent(share, 1) == "100.0 %":
+        return "more than 99.9 %"
+    return "less than 0.1 %" if percent(share, 1) == "0.0 %" else percent(share, 1)
 
 
 def advice(group: Group) -> list[str]:
@@ -243,27 +261,6 @@ def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -
         where = f"at its start, {last:g}" if last == values[0] else f"up to {last:g}"
         return f"ETTR is best {where} ({span})"
     return f"ETTR has no single optimum along it ({span})"
-
-
-def ceiling(group: Group) -> str:
-    """How much protection in GPU memory can touch at all, and the result if it worked perfectly.
-
-    All designs of a group meet the same failures, so the largest loss among them is what there was to save, and
-    the smallest untouched loss is what no such protection could have saved.
-    """
-    known = [row for row in group.designs if row["touch_share_lost"] is not None and row["failures"] > 0]
-    if not known:
-        return "Ceiling: not known, since no failure was simulated."
-    touched = max(row["touch_share_failures"] for row in known)
-    if not touched > 0.0:
-        return "Ceiling: no tier that works in GPU memory touches any of the failures here."
-    perfect = max(row["ettr_perfect"] for row in known)
-    most = max(row["ettr"] for row in known)
-    lost = [sum(row[f"time_{name}"] for name in LOST_TO_FAILURES) for row in known]
-    beyond = min(all_ * (1.0 - row["touch_share_lost"]) for all_, row in zip(lost, known, strict=True))
-    saved = max(0.0, 1.0 - beyond / max(lost))
-    share = f"at most {percent(touched, 1)} of failures and {percent(saved, 1)} of the time lost to failures"
-    return f"Ceiling: tiers in GPU memory can touch {share}; ETTR would be at most {perfect:.4f} (here {most:.4f})."
 
 
 def cautions(rows: Iterable[Row]) -> list[str]:

@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gemsim.results.summary import EXTRAPOLATED, Row
-from gemsim.study.advice import Group, advice, cautions, ceiling, pages, percent, verdict
+from gemsim.study.advice import Group, advice, cautions, pages, percent, recovered, verdict
+from gemsim.study.ceiling import ceiling
 from gemsim.study.design import short_names
 from gemsim.study.matrix import matrices
 from gemsim.study.sweep import SweepResult, label
@@ -248,9 +249,10 @@ def _legend(*, large: bool, total: int) -> str:
 
 
 def _best_facts(group: Group) -> Iterator[str]:
-    """What goes with the best design: the checkpoint interval, and losses back to the start with their bound."""
+    """What goes with the best design: who recovered its failures, losses back to the start with their bound, notes."""
     if group.best is None:
         return
+    yield from recovered(group)
     static = next(point.static for point in group.points if point.index == group.choice.best)
     if static.get("interval_note"):
         yield f"Checkpoints: {static['interval_note']}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ STATIC = {
 }
 
 
-def rows_in(folder: Path, runs: dict[str, list[dict[str, float]]]) -> pa.Table:
+def rows_in(folder: Path, runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> pa.Table:
     store = RowStore(folder)
     store.append([row_of(id_, i, **one) for id_, many in runs.items() for i, one in enumerate(many)], seed=1)
     return store.read()
@@ -70,6 +71,16 @@ def test_the_numbers_by_hand(tmp_path: Path) -> None:
     perfect = [0.83 + 0.05 * 0.83 / 0.88, 0.65 + 0.05 * 0.65 / 0.70]
     assert row["ettr_perfect"] == pytest.approx(sum(perfect) / 2)
     assert row["caution"] == "few replications (2 < 10)"
+
+
+def test_what_each_tier_recovered_is_summed_over_the_replications_shown(tmp_path: Path) -> None:
+    tiers = ['{"held": 1, "near": 7}', '{"near": 2, "remote": 3}', '{"remote": 100}']
+    table = rows_in(tmp_path, {"a": [{"by_tier": one} for one in tiers], "b": [{}]})
+    one, other = summary([point(0), point(1, "b")], table, replications=2).rows
+    assert one["recovered_by"] == '{"near": 9, "remote": 3, "held": 1}'  # of two replications, most first
+    assert other["recovered_by"] == "{}"
+    (failed,) = summary([point(0)], table, failed={"a": "why"}).rows
+    assert failed["recovered_by"] is None
 
 
 def test_the_time_columns_sum_to_one_and_open_with_ettr(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.interval import optimal_interval
 from gemsim.protection.stripe import PageStripe
 from gemsim.scenario import Scenario, describe
-from tests.engine.small import NODES, PEERS, RETRY, STRIPE, checkpoint, run, scenario
+from gemsim.scenario.build import _reached
+from tests.engine.small import NODES, PEERS, RETRY, STEP, STRIPE, checkpoint, run, scenario
 
 
 def stripe(**keys: Any) -> dict[str, Any]:
@@ -48,6 +49,29 @@ DIFFERENT: list[Scenario] = [
 
 def test_points_that_differ_in_a_result_differ_in_their_id() -> None:
     assert len({of.id for of in DIFFERENT}) == len(DIFFERENT)
+
+
+def saving(**keys: Any) -> str:
+    """What is said of the saves of one checkpoint tier."""
+    (line,) = [note for note in describe(scenario(checkpoint(**keys)))["notes"] if "of work, as given" in note]
+    return str(line)
+
+
+def test_a_save_at_each_step_is_said_in_words() -> None:
+    assert saving(interval=f"{STEP} s").startswith("Tier checkpoint: saves every step (10 s of work, as given)")
+    assert saving(interval=f"{2 * STEP} s").startswith("Tier checkpoint: saves every 2 steps (20 s of work")
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (0.0, "no failure rolls"),
+        (1e-12, "hardly any failure, under one in 1,000 years, rolls"),
+        (1e-4, "8.64 failures per day roll"),
+    ],
+)
+def test_how_many_failures_reach_a_tier_is_a_number_only_where_it_means_one(rate: float, said: str) -> None:
+    assert _reached(rate) == f"{said} back to it"
 
 
 def test_the_seed_and_the_title_are_no_part_of_a_point() -> None:

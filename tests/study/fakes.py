@@ -67,7 +67,7 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     return {"ettr_analytic": 0.98, "analytic_kind": "exact", "analytic_error": 0.0}
 
 
-def row_of(point: str, replication: int, **seconds_and_counts: float) -> dict[str, Any]:
+def row_of(point: str, replication: int, **seconds_and_counts: Any) -> dict[str, Any]:
     """A row with a closed ledger: what is not given is zero, and productive time is the rest."""
     row: dict[str, Any] = {"point": point, "replication": replication, "wall_s": WALL}
     row |= {f"{name}_s": 0.0 for name in LEDGER} | dict.fromkeys(COUNTS, 0)

@@ -12,7 +12,8 @@ import pytest
 from gemsim.results.rows import RowStore
 from gemsim.results.summary import Point, summarise
 from gemsim.spec.study import Requirement
-from gemsim.study.advice import Group, advice, cautions, ceiling, verdict
+from gemsim.study.advice import Group, advice, cautions, recovered, verdict
+from gemsim.study.ceiling import ceiling
 from tests.study.fakes import WALL, row_of
 
 NOISE = np.array([-0.01, 0.01, 0.0, -0.005, 0.005] * 3)
@@ -27,13 +28,15 @@ def group(
     for index, design in enumerate(designs):
         memory, burst = design.get("memory", 0.01), design.get("burst", 0)
         static = {"memory_overhead": memory, "step_overhead": 0.001, "survivable_burst_pages": burst}
+        static["outside"] = design.get("outside", ())
         points.append(Point(index, {axis: design["value"]}, "", (), str(index), static=static))
         own = np.random.default_rng(index).normal(0.0, noise, len(NOISE)) if noise else np.zeros(len(NOISE))
         for replication, ettr in enumerate(design["ettr"] + NOISE + own):
             lost = (1.0 - ettr) * WALL
             counts = {"failures": 20, "fallbacks": design.get("fallbacks", 5), "touch_failures": 4}
             spent = {"wasted_s": lost, "cost_failures_s": lost, "touch_lost_s": lost * design.get("touch", 0.0)}
-            rows.append(row_of(str(index), replication, **counts, **spent))
+            tiers = {"by_tier": design.get("tiers", "{}")}
+            rows.append(row_of(str(index), replication, **counts, **spent, **tiers))
     store = RowStore(folder)
     store.append(rows, seed=1)
     require = {"memory_overhead": Requirement("<=", bound)}
@@ -67,6 +70,25 @@ def test_where_ettr_decides_the_gap_is_named_with_its_interval(tmp_path: Path) -
     assert "ETTR decides: between the largest and k=16 lie" in text(apart)
     assert "95 %: " in text(apart)
     assert "ETTR does not decide" not in text(apart)
+
+
+def test_what_each_tier_of_the_best_recovered_is_said(tmp_path: Path) -> None:
+    tiers = '{"near": 96, "remote": 3, "held": 1}'
+    two = group(tmp_path / "a", [{"value": 8, "ettr": 0.93, "tiers": tiers}, {"value": 16, "ettr": 0.9}])
+    assert recovered(two) == [
+        "Its failures were recovered by: near 96.0 %, remote 3.0 %, the state of living processes 1.0 %."
+    ]
+    lost = group(tmp_path / "b", [{"value": 8, "ettr": 0.93, "tiers": '{"near": 2, "start": 1}'}])
+    assert recovered(lost) == ["Its failures were recovered by: near 66.7 %, nothing (from the start) 33.3 %."]
+
+
+def test_a_tier_that_recovered_one_of_many_is_not_said_to_have_recovered_none(tmp_path: Path) -> None:
+    rare = group(tmp_path, [{"value": 8, "ettr": 0.93, "tiers": '{"near": 20000, "remote": 1}'}])
+    assert "near more than 99.9 %, remote less than 0.1 %" in recovered(rare)[0]
+
+
+def test_without_failures_nobody_recovered_any(tmp_path: Path) -> None:
+    assert recovered(group(tmp_path, [{"value": 8, "ettr": 0.93, "tiers": "{}"}])) == []
 
 
 def test_what_a_requirement_costs_is_said(tmp_path: Path) -> None:
@@ -130,6 +152,20 @@ def test_the_ceiling_is_read_against_the_design_that_saves_least(tmp_path: Path)
     said = ceiling(group(tmp_path, designs))
     assert "can touch at most 20.0 % of failures and 30.7 % of the time lost" in said
     assert "ETTR would be at most 0.9307 (here 0.9300)" in said
+
+
+def test_the_ceiling_does_not_credit_a_better_fallback_to_gpu_memory(tmp_path: Path) -> None:
+    """Saves each 30 min lose more than saves each 7; what the interval gains no code can."""
+    often, seldom = (("remote", 420.0),), (("remote", 1800.0),)
+    designs = [
+        {"value": 8, "ettr": 0.93, "touch": 0.01, "outside": often},
+        {"value": 16, "ettr": 0.90, "touch": 0.3, "outside": seldom},
+    ]
+    assert "1.0 % of the time lost" in ceiling(group(tmp_path / "a", designs))
+    designs[1]["outside"] = (("remote", 450.0),)
+    assert "30.7 % of the time lost" in ceiling(group(tmp_path / "b", designs))
+    designs[1]["outside"] = (("cpu_memory", 420.0),)
+    assert "1.0 % of the time lost" in ceiling(group(tmp_path / "c", designs))
 
 
 def test_cautions_are_said_once() -> None:

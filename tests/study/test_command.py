@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import importlib
 import os
 import signal
 import subprocess
@@ -69,6 +70,20 @@ def test_a_command_that_is_not_built_says_so(name: str, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert said.startswith(f"gemsim {name} is not built yet in this version; until then: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "calibrate"])
+def test_help_has_examples_that_can_be_copied(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    lines = [line.strip() for line in shown.partition("Examples:")[2].splitlines() if line.strip()]
+    assert lines
+    command = importlib.import_module(f"gemsim.cli.{name}").__dict__[name]
+    for line in lines:
+        words = line.partition("  #")[0].split()
+        assert words[:2] == ["gemsim", name]
+        command.make_context(name, words[2:])  # every option and argument is understood
+        assert all((ROOT / word).is_file() for word in words[2:] if word.endswith(".yaml"))
 
 
 def test_a_missing_study_and_a_wrong_option_are_answered_with_2(capsys: pytest.CaptureFixture[str]) -> None:

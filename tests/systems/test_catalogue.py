@@ -110,7 +110,7 @@ def test_each_setting_has_its_origin() -> None:
     rows = {row.path: row.origin for row in explain(named("{system: gem, stripe: {k: 64}}"))}
     assert rows["protection.stripe.k"] == "given"
     assert rows["protection.stripe.m"] == "system gem: assumption, the least; XOR, any width"
-    assert rows["protection.retry.granularity"] == "system gem: abstract, abstract"
+    assert rows["protection.retry.granularity"] == "system gem: abstract"
     assert rows["protection.stripe.copy"] == "assumption"
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import click
 import pytest
 
 from gemsim.cli.main import main
@@ -28,7 +29,10 @@ def test_lists_each_with_one_line_and_source(capsys: pytest.CaptureFixture[str])
 def test_a_narrow_terminal_cuts_no_source(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
-    assert "…" not in shown(capsys)
+    page = click.unstyle(shown(capsys))
+    assert "…" not in page
+    assert max(map(len, page.splitlines())) <= 80
+    assert page.count("https://doi.org/10.1145/3600006.3613145") == 3  # whole: GEMINI's and of its two baselines
 
 
 @pytest.mark.parametrize("name", catalog.system_names())

@@ -23,7 +23,7 @@ from gemsim.study.validate import closed_forms, simulate
 from gemsim.study.validate import run as running
 from gemsim.study.validate.checks import Engine, Ours
 from gemsim.study.validate.judge import Check, judge
-from gemsim.study.validate.table import objects, render
+from gemsim.study.validate.table import headline, objects, render
 
 GOOD = """
 title: A paper
@@ -181,6 +181,18 @@ def test_every_published_check_holds(capsys: pytest.CaptureFixture[str]) -> None
     assert code == 0
     first, second = page.splitlines()[:2]
     assert page.splitlines()[-2:] == [first, second]  # what a terminal still shows after a long page
+
+
+def test_a_choice_without_independent_checks_says_so(tmp_path: Path) -> None:
+    dependent = GOOD.replace("kind: independent", "kind: calibrated")
+    checks = judge(read_paper(written(tmp_path, dependent)), {"X1": Ours(0.1), "X2": Ours(9.0)})
+    assert headline(checks)[0] == "Independent checks: none among those shown."
+
+
+def test_the_first_screen_says_what_print_is_judged_against(tmp_path: Path) -> None:
+    page = render(judged(tmp_path, Ours(0.2, linear=0.1)), quick=True)
+    top = " ".join(page.splitlines()[:6])
+    assert "Print is judged against linear, its own accounting, where there is one, else against ours" in top
 
 
 def test_an_unknown_prefix_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:

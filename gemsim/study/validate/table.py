@@ -25,6 +25,10 @@ KINDS = {
 }
 HEADINGS = ("id", "published", "ours", "linear", "engine", "tolerance", "", "verdict")
 WIDTHS = (17, 12, 14, 8, 22, 11, 1, 7)
+LEAD = (
+    "Print is judged against linear, its own accounting, where there is one, else against ours: A exactly, B within "
+    "the tolerance, C not at all. The engine is judged against the exact form of the same scenario. More at the end."
+)
 FOOT = (
     "linear: the accounting that print used (each failure at a fixed charge, to first order; or a union bound). Where "
     "there is one, print is judged against it, and ours is what holds exactly: at high rates more, as a failure cannot "
@@ -40,7 +44,7 @@ def render(checks: Sequence[Check], *, quick: bool, width: int = 100, styled: bo
     judged = [check for check in checks if check.verdict != "shown"]
     first, second = headline(checks)
     page.say(first, style="bold")
-    page.say(second)
+    page.say(second, LEAD)
     for kind, meaning in KINDS.items():
         own = [check for check in checks if check.outcome.kind == kind]
         if own:
@@ -63,7 +67,7 @@ def headline(checks: Sequence[Check]) -> tuple[str, str]:
 
 def _counted(what: str, judged: Sequence[Check]) -> str:
     if not judged:
-        return f"{what}: none."
+        return f"{what}: none among those shown."
     failed = [check.id for check in judged if check.verdict == "fail"]
     return f"{what}: {len(judged) - len(failed)} of {len(judged)} pass." + (
         f" FAILED: {', '.join(failed)}." if failed else ""
