@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gemsim import units
+from gemsim.errors import UnitError
 from gemsim.results.choice import TIE_BAND, Choice
 from gemsim.results.estimate import CONFIDENCE
 from gemsim.results.summary import BEYOND_PROFILE, GroupKey, Point, Require, Row, meets
 
 TOO_WIDE = 0.01  # half-width of a paired difference beyond which a tie says nothing
 CREDITED = {"held": "the state of living processes", "start": "nothing (from the start)"}  # where no tier recovered
+QUANTITIES: tuple[units.Dimension, ...] = ("time", "bytes", "bandwidth", "share")  # what a swept text may be
 LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
 
 
@@ -228,37 +231,47 @@ def _axes(group: Group) -> list[str]:
             own = [
                 row for row in allowed if f"{group.names[path]}=" in group.name(row)
             ]  # those that depend on the axis
-            values = sorted({row[path] for row in own if _is_number(row[path])})
+            values = sorted({row[path] for row in own if _size(row[path]) is not None}, key=lambda v: _size(v) or 0.0)
             if len(values) >= 3:
                 tops = [max((r for r in own if r[path] == v), key=lambda r: float(r["ettr"])) for v in values]
                 name = f"{variant}, {group.names[path]}" if variant else group.names[path]
                 judged = " (of those that meet the requirement)" if len(allowed) < len(rows) else ""
-                said.append(f"{name}{judged}: {_shape(values, tops, [row['point'] in tied for row in tops])}.")
+                labels = [value if isinstance(value, str) else f"{value:g}" for value in values]
+                said.append(f"{name}{judged}: {_shape(labels, tops, [row['point'] in tied for row in tops])}.")
     return said
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _size(value: Any) -> float | None:
+    """A swept value as a number to order by: a quantity in SI; None for a word."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    for dimension in QUANTITIES:
+        try:
+            return units.parse(value, dimension)
+        except UnitError:
+            continue
+    return None
 
 
-def _shape(values: Sequence[float], tops: Sequence[Row], tied: Sequence[bool]) -> str:
+def _shape(labels: Sequence[str], tops: Sequence[Row], tied: Sequence[bool]) -> str:
     """How the largest ETTR at each value of an axis runs along it; `tied` are those not told from the largest."""
-    good = [i for i, one in enumerate(tied) if one]
-    span = f"{tops[0]['ettr']:.4f} at {values[0]:g}, {tops[-1]['ettr']:.4f} at {values[-1]:g}"
+    end = len(labels) - 1
+    span = f"{tops[0]['ettr']:.4f} at {labels[0]}, {tops[end]['ettr']:.4f} at {labels[end]}"
     if all(tied):
-        return f"ETTR is flat from {values[0]:g} to {values[-1]:g}"
-    top = max(range(len(values)), key=lambda i: tops[i]["ettr"])
-    first, last = values[good[0]], values[good[-1]]
-    if first > values[0] and last < values[-1]:
-        best = f"{tops[top]['ettr']:.4f} at {values[top]:g}"
-        tie = f"; tied from {first:g} to {last:g}" if first != last else ""
-        where = "has its optimum inside" if len(values) > 3 else "is largest in the middle of three values"
+        return f"ETTR is flat from {labels[0]} to {labels[end]}"
+    top = max(range(len(labels)), key=lambda i: tops[i]["ettr"])
+    good = [i for i, one in enumerate(tied) if one]
+    first, last = good[0], good[-1]
+    if first > 0 and last < end:
+        best = f"{tops[top]['ettr']:.4f} at {labels[top]}"
+        tie = f"; tied from {labels[first]} to {labels[last]}" if first != last else ""
+        where = "has its optimum inside" if len(labels) > 3 else "is largest in the middle of three values"
         return f"ETTR {where}, {best} ({span}{tie})"
-    if first > values[0]:
-        where = f"at its end, {first:g}" if first == values[-1] else f"from {first:g} up"
+    if first > 0:
+        where = f"at its end, {labels[end]}" if first == end else f"from {labels[first]} up"
         return f"ETTR is best {where} ({span})"
-    if last < values[-1]:
-        where = f"at its start, {last:g}" if last == values[0] else f"up to {last:g}"
+    if last < end:
+        where = f"at its start, {labels[0]}" if last == 0 else f"up to {labels[last]}"
         return f"ETTR is best {where} ({span})"
     return f"ETTR has no single optimum along it ({span})"
 

@@ -138,6 +138,13 @@ def test_the_run_of_ettr_along_an_axis(tmp_path: Path, ettr: list[float], said: 
     assert said in advice(group(tmp_path, designs, axis="protection.stripe.cadence"))
 
 
+def test_the_run_along_quantities_is_in_their_order(tmp_path: Path) -> None:
+    """As text 1 h comes before 10 min."""
+    designs = [{"value": v, "ettr": e} for v, e in (("1 h", 0.90), ("10 min", 0.93), ("30 min", 0.92), ("2 min", 0.91))]
+    said = advice(group(tmp_path, designs, axis="protection.checkpoint.interval"))
+    assert "interval: ETTR has its optimum inside, 0.9300 at 10 min (0.9100 at 2 min, 0.9000 at 1 h)." in said
+
+
 def test_named_settings_and_pairs_have_no_run(tmp_path: Path) -> None:
     names = [{"value": name, "ettr": 0.93} for name in ("interleaved", "contiguous", "other")]
     assert not any(
