@@ -20,8 +20,7 @@ def doubt(scenario: Scenario, groups: Groups, found: tuple[Branch, ...], main: C
     * A failure during a recovery finds the job in the phase in which the first one stopped it; the form draws the phase
       anew, so that one outside the vulnerable window can be followed by one inside.
     * Which roll-backs serve a row remap, and so take longer, is known to first order.
-    * The form begins the clock of saves anew at each recovery; one that runs on the wall (`anchor: wall`) does not, so
-      that frequent failures find a younger save.
+    * Where the clock of saves runs on the wall (`anchor: wall`) it goes on in other pauses; marks are whole steps.
     * What `_of_class` adds for each class.
     """
     everything = (*groups.restarting, *groups.keeping, *groups.in_place)
@@ -40,7 +39,7 @@ def doubt(scenario: Scenario, groups: Groups, found: tuple[Branch, ...], main: C
     if any(b.action == "drain_and_reset" for b in found):
         total += rolled * scenario.restart.reset * min(1.0, standing)
     if main is not None and main.wall_anchor:
-        total += rolled * tau * min(1.0, rate * tau)
+        total += rolled * (tau / 2.0 * min(1.0, mild) + scenario.timeline.step)
     squares = sum(r * d * d for r, d in everything)
     again = squares / 2.0 + standing * standing / rate + mild * tau / 2.0
     return total + sum(_of_class(kind, rate, again, standing / rate + tau) for kind in scenario.classes)

@@ -148,6 +148,7 @@ def general_ettr(
     write_lag: float = 0.0,
     overhead: float = 0.0,
     rates: Interruptions | None = None,
+    wall_anchor: bool = False,
 ) -> float:
     """Useful share of wall time with classes that roll back, repair in place, or restart with the state kept.
 
@@ -157,9 +158,9 @@ def general_ettr(
     loses the unfinished step only (`step` seconds; 0 = loses nothing) and starts the checkpoint clock again.
     `write_lag`: a save counts once that many wall seconds pass without a roll-back class firing. `overhead` = encode
     seconds per second of useful step. Failures while standing still: `interruptions`, given as `rates` where they are
-    known already. Kind: exact without `keeping`,
-    or with `write_lag` = 0; with both, exact only if the write goes on through a kept restart, else first order
-    (error about keep rate x write_lag x roll-back rate x tau).
+    known already. `wall_anchor`: the clock of saves runs on the wall instead, see `_on_the_wall`. Kind: exact without
+    `keeping`, or with `write_lag` = 0; with both, exact only if the write goes on through a kept restart, else first
+    order (error about keep rate x write_lag x roll-back rate x tau).
     """
     _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
     if tau == 0.0:
@@ -168,6 +169,9 @@ def general_ettr(
         rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
     if math.isinf(rates.wall_per_running):
         return 0.0
+    lag = math.exp(-write_lag * math.fsum(rate for rate, _ in restarting))
+    if wall_anchor:
+        return _on_the_wall(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead)
     cycle = tau + delta
     ending = rates.roll_back + rates.keep
     useful = tau * (ending / _expm1(ending * cycle) if ending else 1.0 / cycle)
@@ -176,8 +180,19 @@ def general_ettr(
         rolled = -math.expm1(-ending * cycle) * rates.roll_back / ending
         saved_later = done / (done + rolled) if rolled else 1.0
         useful += rates.keep * saved_later * kept_at_interruption(tau, delta, rate=ending, step=step)
-    lag = math.exp(-write_lag * math.fsum(rate for rate, _ in restarting))
     return useful * lag / rates.wall_per_running / (1.0 + overhead)
+
+
+def _on_the_wall(tau: float, delta: float, rates: Interruptions, step: float) -> float:
+    """Useful seconds per running second where saves come at fixed marks of the wall clock, whatever failed since.
+
+    A mark keeps what was worked since the mark before or since the last roll-back, whichever is later: the age of a
+    Poisson process, cut off at tau. A kept restart loses half a step. Exact for steps much shorter than tau and
+    roll-backs alone; other pauses leave less work between two marks, which is first order.
+    """
+    rate = rates.roll_back
+    kept = -math.expm1(-rate * tau) / rate * math.exp(-rate * delta) if rate else tau
+    return max(0.0, kept / (tau + delta) - rates.keep * step / 2.0)
 
 
 def kept_at_interruption(tau: float, delta: float, *, rate: float, step: float = 0.0) -> float:

@@ -52,6 +52,7 @@ def predict(scenario: Scenario) -> dict[str, Any]:
         step=pace,
         write_lag=lag,
         overhead=pace / scenario.useful_step - 1.0,
+        wall_anchor=main is not None and main.wall_anchor,
     )
     ettr = (ettr - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
@@ -146,7 +147,7 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     rolled = sum(b.rate for b in found if _refills_memory(scenario, b))
     served = pending / (pending + rolled) if rolled else 0.0
     for branch in found:
-        stops = lost.stops(scenario, branch)
+        stops = 1.0 if lost.tier is None else lost.stops(scenario, branch)
         _add(scenario, groups, branch if stops == 1.0 else replace(branch, rate=branch.rate * stops), main, served)
     groups.restarting, groups.keeping, groups.in_place = (
         joined(group) for group in (groups.restarting, groups.keeping, groups.in_place)
@@ -170,7 +171,7 @@ def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | 
     share = (1.0 if own else served) if _refills_memory(scenario, branch) else 0.0
     for weight, reset in ((share, True), (1.0 - share, False)):
         if weight > 0.0:
-            target.append((branch.rate * weight, _down(scenario, branch, reset=reset)))
+            target.append((branch.rate * weight, _down(scenario, branch, reset=True) if reset else down))
     if target is groups.keeping:
         extra = _older(scenario, branch.number)
         groups.extra += branch.rate * extra

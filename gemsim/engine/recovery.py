@@ -152,6 +152,7 @@ class Recovery:
         if self.out:
             self.moment = replace(self.moment, out=self.out)
         decision = decide(self.scenario.tiers, self.damage, self.moment, self.scenario.platform, self._copy_is_bad)
+        left_out = bool(self.plan.out)
         self.plan = decision.plan
         if not self.in_place:
             self.killed_at = as_of  # what was still being written belongs to the work that is given up
@@ -163,6 +164,9 @@ class Recovery:
         fresh = self._course(strike, decision.failed, remaps > 0)
         again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery))
         held_up = 0.0 if self.plan.out else self.ready - now  # those left wait for nobody
+        if left_out and not self.plan.out:  # whoever was to come back later has to be there now
+            for earlier in self.strikes[:-1]:
+                again = longer(self._course(earlier, 0.0, False), again, held_up)
         self.course = longer(fresh, again, held_up)
         self.down = self.course.steps(held_up)
 

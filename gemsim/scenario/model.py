@@ -30,7 +30,9 @@ class Restart:
 
     def device_wait(self, action: str) -> float:
         """Seconds until a device that is reset, or a node that is rebooted, can be used again."""
-        return {"reset": self.reset, "reboot": self.reboot}.get(action, 0.0)
+        if action == "reset":
+            return self.reset
+        return self.reboot if action == "reboot" else 0.0
 
     def seconds(self, damage: Damage) -> float:
         """Restart time by what the damage needs; in place only a lost communication buffer rebuilds communicators."""

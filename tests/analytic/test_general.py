@@ -225,3 +225,16 @@ def test_refuses_what_is_no_rate_or_time(bad: float) -> None:
         renewal.interruptions(restarting=[], keeping=[(1.0, bad)])
     with pytest.raises(ValueError, match="tau"):
         renewal.general_ettr(bad, 1.0, restarting=[])
+
+
+@pytest.mark.parametrize("failures", [0.0, 1e-6, 1e-3, 1.0, 7.0])
+def test_saves_at_marks_of_the_wall_keep_the_age_of_a_poisson_process(failures: float) -> None:
+    """Failures of no length: a period of tau keeps the mean of min(tau, age), and never less than a clock that starts
+    anew."""
+    tau = 1000.0
+    restarting = [(failures / tau, 0.0)]
+    found = renewal.general_ettr(tau, 0.0, restarting=restarting, wall_anchor=True)
+    assert found == pytest.approx(float(mpmath.quad(lambda t: mpmath.exp(-failures * t), [0, 1])), rel=1e-9)
+    assert found >= renewal.general_ettr(tau, 0.0, restarting=restarting) * (1 - 1e-9)
+    saving = renewal.general_ettr(tau, 250.0, restarting=[(1e-12, 0.0)], wall_anchor=True)
+    assert saving == pytest.approx(0.8, rel=1e-6)

@@ -31,6 +31,14 @@ def test_the_survivors_save_before_they_exit() -> None:
     saved_and_read()
 
 
+def test_a_second_failure_begins_the_recovery_again() -> None:
+    """At 117, 8 s into the wait for the spare of 105: all of it once more, with the copies of the two that are left."""
+    row = run(scenario(STORE, mode="all_processes"), Hit("gpu", 105.0), Hit("gpu", 117.0, 4))
+    lost = {"detection": 8, "waiting": 8 + 20, "restart": 15, "recovery": SAVE + READ}
+    expect(row, **lost, productive=5000 - 5 - sum(lost.values()), wasted=5)
+    assert recovered(row) == {"peer_copy": 2}
+
+
 def test_over_the_fabric_nothing_is_left_to_copy_from() -> None:
     assert recovered(run(scenario(PEERS, checkpoint(), mode="all_processes"), Hit("gpu", 108.0))) == {"checkpoint": 1}
 

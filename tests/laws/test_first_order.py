@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from gemsim.analytic.run import predict
 from gemsim.engine import run as engine
 from gemsim.scenario import Scenario, build
 from gemsim.spec.loading import parse_study, resolve_point
+from tests.faults import must_reject, replaced
 from tests.laws.jobs import ASYNC, GPU, LINK, PAGES, RETRY, SOFT, STRIPE, SYNC, WARM_UP, Case
 
 USELESS = 0.05  # a stated error above this says nothing
@@ -23,6 +28,8 @@ SILENT = "{name: silent, scope: silent, rate: 2 / 1 d, gpus: 1024, detect: 10 mi
 DRAIN = PAGES.replace("restart_app", "drain_and_reset")
 WEIBULL = {"failures.law": {"kind": "weibull", "shape": 0.7}}
 EVERY = {"protection.checkpoint.interval": "3 min"}
+FEW_LINKS = LINK.replace("9 / 1 d", "2 / 1 d")
+WALL = {"protection.checkpoint.interval": "10 min", "protection.checkpoint.anchor": "wall"}
 
 JOBS = {
     "snapshots every 4 steps": Case("in_process", 4, (GPU, SOFT), (NODES % 4, ASYNC), EVERY),
@@ -36,6 +43,8 @@ JOBS = {
     "kept restarts, stripe across nodes": Case(
         "in_process", 4, (GPU, LINK, SOFT), ("stripe: {name: nodes, layout: nodes, k: 8, m: 1}", SYNC), EVERY
     ),
+    "saves on the wall": Case("all_processes", 12, (GPU,), (ASYNC,), WALL),
+    "saves on the wall, kept restarts": Case("in_process", 12, (GPU, FEW_LINKS), (ASYNC,), WALL),
 }
 LARGE = """
 title: cross-node stripe on 16,384 GPUs
@@ -76,6 +85,22 @@ def check_within_stated(scenario: Scenario, *, replications: int, seed: int) -> 
 @pytest.mark.parametrize("name", JOBS)
 def test_engine_within_the_stated_error(name: str) -> None:
     check_within_stated(JOBS[name].scenario(3.0), replications=24, seed=zlib.crc32(name.encode()))
+
+
+def as_if_anchored_at_recoveries() -> AbstractContextManager[None]:
+    return replaced("gemsim.analytic.run:general_ettr", lambda original: partial(_forgetting, original))
+
+
+def _forgetting(form: Callable[..., float], *args: float, wall_anchor: bool, **kinds: Any) -> float:
+    return form(*args, **kinds)
+
+
+def saves_on_the_wall() -> None:
+    check_within_stated(JOBS["saves on the wall"].scenario(12.0), replications=24, seed=7)
+
+
+def test_the_form_of_saves_after_each_recovery_is_rejected_on_the_wall() -> None:
+    must_reject(saves_on_the_wall, as_if_anchored_at_recoveries())
 
 
 @pytest.mark.long
