@@ -80,11 +80,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The table (a row per point, in order), the choice of each group, and of each variant within it."""
+    """The table (a row per point, in order), the choice of each group, of each variant within it, and of each job.
+
+    `jobs` sets all designs of one job beside the one with the largest ETTR, whatever restart mode or layout they
+    assume, where the variants of a study are called "job: system".
+    """
 
     rows: tuple[Row, ...]
     choices: Mapping[GroupKey, Choice]
     within: Mapping[tuple[GroupKey, str], Choice]
+    jobs: Mapping[str, Choice] = field(default_factory=dict)
 
 
 def by_design(table: pa.Table, replications: int) -> dict[str, dict[str, Floats]]:
@@ -137,7 +142,21 @@ def summarise(
     choices = {key: _choose(members, rows, runs, require) for key, members in groups.items()}
     for key, members in groups.items():
         _mark(members, rows, choices[key])
-    return Summary(tuple(rows), choices, within)
+    jobs = {job: _choose(members, rows, runs, require) for job, members in _by_job(points).items()}
+    return Summary(tuple(rows), choices, within, jobs)
+
+
+def job_named(variant: str) -> str:
+    """The job of a variant that is called "job: system"; else nothing."""
+    return variant.partition(": ")[0] if ": " in variant else ""
+
+
+def _by_job(points: Sequence[Point]) -> dict[str, list[Point]]:
+    """Points by the job in the name of their variant; none where a variant names no job."""
+    jobs: dict[str, list[Point]] = {}
+    for point in points:
+        jobs.setdefault(job_named(point.variant), []).append(point)
+    return {} if "" in jobs else jobs
 
 
 def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:

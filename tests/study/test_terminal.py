@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from gemsim.study.sweep import sweep
-from gemsim.study.terminal import _titles, render
+from gemsim.study.terminal import render
+from gemsim.study.titles import titles_of
 from tests.study import fakes
 
 
@@ -76,7 +77,7 @@ def test_groups_of_unlike_variants_have_titles() -> None:
     """A variant may change a section that the others leave alone; a long section is shown by its beginning."""
     sections = [(), (("workload", '{"parameters": 671000000000.0, "layers": 61}'), ("restart", "in_place"))]
     groups = [SimpleNamespace(key=key, points=()) for key in sections]
-    assert _titles(groups) == [  # type: ignore[arg-type]
+    assert titles_of(groups) == [  # type: ignore[arg-type]
         "as written",
         'workload = {"parameters": 671000000…, restart = in_place',
     ]
@@ -86,4 +87,4 @@ def test_variants_named_by_job_and_system_are_titled_by_the_job() -> None:
     """The sections that make the job are not spelled out again."""
     keys = {"moe": (("workload", '{"layers": 61}'), ("restart", "in_place")), "dense": (("restart", "in_place"),)}
     groups = [SimpleNamespace(key=key, points=[SimpleNamespace(variant=f"{job}: gem")]) for job, key in keys.items()]
-    assert _titles(groups) == ["moe", "dense"]  # type: ignore[arg-type]
+    assert titles_of(groups) == ["moe", "dense"]  # type: ignore[arg-type]
