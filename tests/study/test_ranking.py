@@ -19,11 +19,6 @@ VARIANTS = {
     "c": ("moe: late", "all"),
     "d": ("dlrm: x", "all"),
 }
-    "a": ("moe: gem", "in_place"),
-    "b": ("moe: gemini", "all"),
-    "c": ("moe: late", "all"),
-    "d": ("dlrm: x", "all"),
-}
 
 
 def summed(folder: Path, variants: dict[str, tuple[str, str]]) -> tuple[list[Group], Summary]:
