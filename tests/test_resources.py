@@ -21,9 +21,7 @@ def test_a_checkout_holds_all_folders() -> None:
         assert any(folder().iterdir())
 
 
-def test_the_wheel_takes_each_folder_to_where_it_is_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wheel_takes_each_folder_to_where_it_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     included = config["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     monkeypatch.setattr(resources, "_INSTALLED", tmp_path)

@@ -54,7 +54,7 @@ class ReplicaGroup:
         grid = platform.grid
         struck = self.units_of(damage.struck, grid)
         gone = struck | {block.start // self.size(grid) for block in moment.out}
-        if not struck or not self._enough(len(gone), grid) or not self._copies_live(struck, grid):
+        if not struck or not self._enough(len(gone), grid) or not self._copies_live(gone, grid):
             return None
         redo = moment.within if self.discard and not moment.in_update(platform.steps) else 0.0
         return Plan(self.name, None, redo=redo, out=struck, stall=self.stall)
@@ -102,12 +102,12 @@ class ReplicaGroup:
     def _enough(self, gone: int, grid: Grid) -> bool:
         return gone <= self.most_out(grid)
 
-    def _copies_live(self, struck: Iterable[int], grid: Grid) -> bool:
-        """Each part of the state still has a holder: no position of a group is struck in all groups at once."""
+    def _copies_live(self, gone: Iterable[int], grid: Grid) -> bool:
+        """Each part of the state still has a holder: no position of a group is gone from all groups at once."""
         if self.out == "group":
             return True
         size = self.group_size(grid)
-        hit = Counter(gpu % size for unit in struck for gpu in self.members(unit, grid))
+        hit = Counter(gpu % size for unit in gone for gpu in self.members(unit, grid))
         return all(count < self.groups for count in hit.values())
 
 

@@ -22,7 +22,6 @@ def describe(scenario: Scenario) -> dict[str, Any]:
         "reach_rate_per_day": scenario.reach_rate * 86400.0,
         "profile": scenario.profile,
         "modelled": scenario.modelled,
-        "outside": outside(scenario),
         "notes": list(scenario.notes),
     }
 

@@ -160,7 +160,9 @@ def expand(value: Any) -> list[dict[str, Any]]:
             raise ValueRefused(f"not the settings of a tier ({show(settings)})", "a mapping", at=(label,))
         one = tiers[labels.index(label)]
         kind, own = next(iter(one.items()))
-        one[kind] = {**(own or {}), **copy.deepcopy(settings)}
+        changed = {**(own or {}), **copy.deepcopy(settings)}
+        gone = [key for key in own or {} if changed[key] is None]  # null takes what the system sets away
+        one[kind] = {key: setting for key, setting in changed.items() if key not in gone}
     return [{kind: settings or {} for kind, settings in one.items()} for one in tiers]
 
 

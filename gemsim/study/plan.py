@@ -10,6 +10,7 @@ from gemsim.analytic.optimum import optimum
 from gemsim.analytic.run import predict
 from gemsim.engine.run import simulate
 from gemsim.scenario import Scenario, build, describe
+from gemsim.scenario.describe import outside
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, study_hash
 from gemsim.study.design import designs_of
@@ -20,7 +21,7 @@ from gemsim.study.sweep import Plan
 def described(scenario: Scenario) -> dict[str, Any]:
     """What can be said without running: the scenario's own columns and the best that periodic saving could do."""
     static, best = describe(scenario), optimum(scenario)
-    return {**static, **best, "notes": [*static["notes"], *best.get("notes", [])]}
+    return {**static, **best, "outside": outside(scenario), "notes": [*static["notes"], *best.get("notes", [])]}
 
 
 MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)

@@ -190,7 +190,7 @@ class SlowGroups:
         if len(struck | out) > world.most_out:
             return False
         size = world.gpus // world.groups
-        hit = Counter(gpu % size for unit in struck for gpu in range(unit * world.unit, (unit + 1) * world.unit))
+        hit = Counter(gpu % size for unit in struck | out for gpu in range(unit * world.unit, (unit + 1) * world.unit))
         return not world.by_node or max(hit.values()) < world.groups
 
     def decide(self, failures: list[Failure], out: set[int], killed: float) -> tuple[str, float, str]:

@@ -137,6 +137,12 @@ def test_a_swept_setting_of_a_tier_that_the_system_lacks(tmp_path: Path) -> None
         parse_study((STUDY.replace("PROTECTION", "gemini") + "sweep: {grid: {protection.stripe.k: [3]}}").encode(), "x")
 
 
+def test_null_takes_a_setting_of_the_system_away() -> None:
+    """The gap of the MLP log goes with the relaxed variant alone."""
+    own = {"variant": "cxl_b", "mlp_log_gap": None}
+    assert systems.expand({"system": "trainingcxl", "undo_log": own})[0] == {"undo_log": {"variant": "cxl_b"}}
+
+
 def test_a_study_may_rename_a_tier() -> None:
     loaded = named("{system: gemini, replica: {name: cpu, copies: 3}}")
     assert [tier.label for tier in loaded.spec.protection] == ["cpu", "remote"]
