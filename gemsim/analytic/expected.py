@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
-from gemsim.protection.reach import Branch
+from gemsim.protection.kinds import Job
+from gemsim.protection.reach import Branch, branches
 from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.tier import HELD, START
 from gemsim.scenario import Scenario
@@ -89,6 +90,21 @@ def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[
 def _falls_back(branch: Branch, covering: int | None) -> bool:
     """Recovered by a later tier than the first whose `survives` column covers the loss; `held` is none."""
     return covering is not None and branch.tier != HELD and not 0 <= branch.number <= covering
+
+
+def outcomes(scenario: Scenario) -> tuple[Branch, ...]:
+    """All outcomes of the failures of a scenario, with their rates."""
+    of = scenario
+    return branches(Job(of.platform, of.timeline, of.tiers, of.classes, of.restart.mode, of.replace_unit))
+
+
+def standing_still(scenario: Scenario, branch: Branch, *, reset: bool) -> float:
+    """Mean seconds the job stands still: detection, replacement, restart, recovery."""
+    if branch.ending == "go_on":
+        return around(scenario, branch, reset=reset) + branch.recovery
+    pause = scenario.restart.pause if branch.damage.restart == "in_place" else 0.0
+    encode = 0.0 if branch.ending == "in_place" else scenario.encode_anew
+    return around(scenario, branch, reset=reset) + pause + branch.recovery + encode
 
 
 def around(scenario: Scenario, branch: Branch, *, reset: bool = False) -> float:

@@ -12,14 +12,13 @@ from typing import Any
 from gemsim.analytic.capacity import Missing, fall_cost, missing
 from gemsim.analytic.copies import one_short
 from gemsim.analytic.doubt import doubt
-from gemsim.analytic.expected import around, expected
+from gemsim.analytic.expected import expected, outcomes, standing_still
 from gemsim.analytic.groups import Groups, joined
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.renewal import general_ettr, interruptions
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.kinds import Job
-from gemsim.protection.reach import Branch, branches
+from gemsim.protection.reach import Branch
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
@@ -36,7 +35,7 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     exact: exponential classes on the wall clock, fixed detection, one checkpoint tier rolled back to. Everything
     else within reach is first order, with the size of the first neglected terms as its error.
     """
-    found = branches(_job(scenario))
+    found = outcomes(scenario)
     _refuse(scenario, found)
     main = _main_tier(scenario, found)
     groups, lost = _with_capacity(scenario, found, main)
@@ -88,17 +87,6 @@ def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoi
     still = interruptions(**groups.kinds()).wall_per_running
     lost = missing(scenario, found, wall_per_running=still)
     return _grouped(scenario, found, main, lost), lost
-
-
-def _job(scenario: Scenario) -> Job:
-    return Job(
-        scenario.platform,
-        scenario.timeline,
-        scenario.tiers,
-        scenario.classes,
-        scenario.restart.mode,
-        scenario.replace_unit,
-    )
 
 
 def _refuse(scenario: Scenario, found: tuple[Branch, ...]) -> None:
@@ -158,7 +146,7 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
 
 
 def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float) -> None:
-    down = _down(scenario, branch, reset=False)
+    down = standing_still(scenario, branch, reset=False)
     if branch.ending in ("in_place", "go_on"):
         groups.in_place.append((branch.rate, down))
         groups.extra += branch.rate * branch.redo * scenario.useful_share
@@ -171,7 +159,7 @@ def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | 
     share = (1.0 if own else served) if _refills_memory(scenario, branch) else 0.0
     for weight, reset in ((share, True), (1.0 - share, False)):
         if weight > 0.0:
-            target.append((branch.rate * weight, _down(scenario, branch, reset=True) if reset else down))
+            target.append((branch.rate * weight, standing_still(scenario, branch, reset=True) if reset else down))
     if target is groups.keeping:
         extra = _older(scenario, branch.number)
         groups.extra += branch.rate * extra
@@ -195,15 +183,6 @@ def _older(scenario: Scenario, number: int) -> float:
     if isinstance(tier, Checkpoint):
         return (tier.every - 1) / 2 * scenario.useful_step + tier.lag
     return 0.0
-
-
-def _down(scenario: Scenario, branch: Branch, *, reset: bool) -> float:
-    """Mean seconds the job stands still: detection, replacement, restart, recovery."""
-    if branch.ending == "go_on":
-        return around(scenario, branch, reset=reset) + branch.recovery
-    pause = scenario.restart.pause if branch.damage.restart == "in_place" else 0.0
-    encode = 0.0 if branch.ending == "in_place" else scenario.encode_anew
-    return around(scenario, branch, reset=reset) + pause + branch.recovery + encode
 
 
 def _error(scenario: Scenario, groups: Groups, ettr: float, tau: float) -> float:

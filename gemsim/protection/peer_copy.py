@@ -21,7 +21,6 @@ class PeerCopy:
 
     number: int
     name: str
-    model_gpus: int
     nic: float  # bytes/s
     page: float  # bytes
     via: str = "fabric"  # fabric | store

@@ -30,7 +30,7 @@ def rankings(groups: Sequence[Group], summary: Summary) -> Iterator[Block]:
         spread = sum(any(job_named(point.variant) == job for point in group.points) for group in groups)
         if spread > 1 and choice.reference is not None:
             yield Block(
-                f"All of {job}, on the same failures, each with the restart mode that it assumes",
+                f"All of {job}, on the same failures, each with the restart mode that it assumes (points: of ETTR)",
                 _table(summary.rows, choice, modes),
             )
 

@@ -18,13 +18,11 @@ from gemsim.protection.decide import decide
 from gemsim.protection.placement import Copies
 from gemsim.protection.tier import Moment
 from gemsim.scenario import Scenario
+from tests.engine.ledgers import HORIZON, RESTART
 from tests.engine.small import (
     ACTIVATION,
-    COMMUNICATOR,
     DETECT,
-    PROCESS,
     READ,
-    WARMUP,
     Hit,
     checkpoint,
     expect,
@@ -35,8 +33,6 @@ from tests.engine.small import (
 from tests.laws.jobs import GPU, SOFT, Case
 from tests.laws.test_first_order import check_within_stated
 
-HORIZON = 5000.0
-RESTART = PROCESS + COMMUNICATOR + WARMUP
 LOCAL, PEER = 0.5, 1.0
 REMOTE = checkpoint()
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import astuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gemsim.engine.schedule import play
-from gemsim.protection import batches as recurrence
-from gemsim.protection.batches import VARIANTS, Batch, Phases, batches, period
-from tests.protection.test_batches import FIGURE
+from gemsim.protection.batches import VARIANTS, Phases, batches, period
+from tests.protection.test_batches import FIGURE, hold_up_the_interaction
 
 SECONDS = st.floats(0.0, 10.0) | st.sampled_from([0.0, 1.0, 2.0])  # whole ones end at the same time
 PHASES = st.builds(Phases, *[SECONDS] * len(Phases.__slots__))
@@ -38,13 +37,7 @@ def test_from_the_second_batch_on_all_are_equally_long(variant: str, phases: Pha
 
 def test_a_correction_that_held_up_the_interaction_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: the GPU waits for the correction in the recurrence, not in the schedule."""
-    free = recurrence._relaxed
-
-    def gated(phases: Phases, start: float, before: Batch | None) -> Batch:
-        late = 0.0 if before is None else max(0.0, phases.embedding_log + phases.correction - phases.bottom_forward)
-        return free(replace(phases, bottom_forward=phases.bottom_forward + late), start, before)
-
-    monkeypatch.setattr(recurrence, "_relaxed", gated)
+    hold_up_the_interaction(monkeypatch)
     with pytest.raises(AssertionError):
         agree("cxl", FIGURE)
 

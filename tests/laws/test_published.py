@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,51 +13,26 @@ from numpy.typing import NDArray
 from gemsim.analytic import first_order
 from gemsim.analytic.run import predict
 from gemsim.protection.interval import optimal_interval
-from gemsim.scenario import Scenario, build
-from gemsim.spec.loading import parse_study, resolve_point
+from gemsim.scenario import Scenario
+from gemsim.study.validate import fleet_jobs
 from tests import statcheck
 from tests.laws.jobs import ettr_sample
 
 # Kokolis et al. (HPCA 2025): 6.5 failures per 1000 node-days, free saves every `interval`, restart that can fail.
-RSC = """
-title: one job on RSC-1
-cluster:
-  gpus: 16000
-  gpu: a100-80gb
-  spare_nodes: 400
-  spare_activation: 0 s
-  storage: {write: 2 TB/s, read: 2 TB/s}
-workload:
-  parameters: 70e9
-  parallel: {tensor: 8, pipeline: 4, data: 500, shard: optimizer}
-  step: 10 s
-  microbatches: 4
-  layers: 80
-restart: {mode: all_processes, process: 0 s, communicator: 0 s, warmup: 5 min}
-failures: {mix: rsc-1}
-protection:
-  - checkpoint: {target: remote, mode: async, blocked: 0 s, write: 0 s, read: 0 s, interval: 60 min}
-run: {horizon: 40 d, replications: 1}
-"""
-HALF: dict[str, object] = {"cluster.gpus": 8000, "workload.parallel.data": 250}
-RUNS: dict[str, tuple[dict[str, object], float]] = {
-    "16,000 GPUs, 60 min": ({}, 0.7202),
-    "16,000 GPUs, 5 min": ({"protection.checkpoint.interval": "5 min"}, 0.9345),
+RUNS: dict[str, tuple[dict[str, Any], float]] = {
+    "16,000 GPUs, 60 min": ({"gpus": 16_000}, 0.7202),
+    "16,000 GPUs, 5 min": ({"gpus": 16_000, "protection__checkpoint__interval": "5 min"}, 0.9345),
     "8,000 GPUs, 30 min, queue 1 min": (
-        {**HALF, "protection.checkpoint.interval": "30 min", "restart.warmup": "6 min"},
+        {"gpus": 8_000, "protection__checkpoint__interval": "30 min", "restart__warmup": "6 min"},
         0.9089,
     ),
 }
 
 
-def job(keys: dict[str, object]) -> Scenario:
-    """The job with some keys changed; cluster and layout together."""
-    text = RSC
-    if "cluster.gpus" in keys:
-        text = text.replace("gpus: 16000", f"gpus: {keys['cluster.gpus']}")
-        text = text.replace("data: 500", f"data: {keys['workload.parallel.data']}")
-    rest = {path: value for path, value in keys.items() if path not in HALF}
-    return build(resolve_point(parse_study(text.encode(), "rsc.yaml"), rest))
+def job(keys: dict[str, Any]) -> Scenario:
+    """A job on RSC-1 that saves each hour and restarts in 5 min, with some keys changed."""
+    usual = {"restart__warmup": "5 min", "protection__checkpoint__interval": "60 min"}
+    return fleet_jobs.job(failures="{mix: rsc-1}", **{**usual, **keys})
 
 
 def check_rsc(name: str) -> None:
@@ -89,8 +65,8 @@ def test_first_order_value(name: str, printed: float) -> None:
 
 @pytest.mark.parametrize("blocked", ["10 s", "1 min", "5 min"])
 def test_chosen_interval_is_the_renewal_optimum(blocked: str) -> None:
-    text = RSC.replace("blocked: 0 s", f"blocked: {blocked}").replace("interval: 60 min", "interval: optimal")
-    scenario = build(resolve_point(parse_study(text.encode(), "rsc.yaml"), {}))
+    keys = {"protection__checkpoint__blocked": blocked, "protection__checkpoint__interval": "optimal"}
+    scenario = job({"gpus": 16_000, **keys})
     (tier,) = scenario.tiers
     rate = sum(kind.rate for kind in scenario.classes)
     best = optimal_interval(tier.overhead().stall, rate) / scenario.useful_step

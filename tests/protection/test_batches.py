@@ -18,6 +18,17 @@ FIGURE = Phases(
 AWARE = replace(FIGURE, mlp_log=1.3, update=2.6)
 
 
+def hold_up_the_interaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plant a fault in the recurrence: the GPU waits for the correction. A batch of figure 12 takes 5.35 ms then."""
+    free = recurrence._relaxed
+
+    def gated(phases: Phases, start: float, before: Batch | None) -> Batch:
+        late = 0.0 if before is None else max(0.0, phases.embedding_log + phases.correction - phases.bottom_forward)
+        return free(replace(phases, bottom_forward=phases.bottom_forward + late), start, before)
+
+    monkeypatch.setattr(recurrence, "_relaxed", gated)
+
+
 def test_cxl_d_follows_its_timeline() -> None:
     """Lookup to 0.4, bottom MLP to 0.6, top MLP to 2.2, update to 4.9, save to 6.7; then the next batch."""
     first, second = batches("cxl_d", FIGURE, 2)
@@ -48,13 +59,7 @@ def test_cxl_follows_its_timeline() -> None:
 
 def test_a_correction_that_held_up_the_interaction_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault of the dependency that figure 12 needs: a batch of 5.35 ms."""
-    free = recurrence._relaxed
-
-    def gated(phases: Phases, start: float, before: Batch | None) -> Batch:
-        late = 0.0 if before is None else max(0.0, phases.embedding_log + phases.correction - phases.bottom_forward)
-        return free(replace(phases, bottom_forward=phases.bottom_forward + late), start, before)
-
-    monkeypatch.setattr(recurrence, "_relaxed", gated)
+    hold_up_the_interaction(monkeypatch)
     assert period("cxl", FIGURE) == pytest.approx(5.35)
     with pytest.raises(AssertionError):
         test_cxl_follows_its_timeline()

@@ -18,8 +18,9 @@ from gemsim.protection.tier import Moment
 from gemsim.scenario import Scenario
 from gemsim.spec.protection.checkpoint import CheckpointSpec
 from gemsim.spec.protection.replica import ReplicaSpec
+from tests.engine.ledgers import RESTART
 from tests.engine.small import ACTIVATION, DETECT, Hit, expect, run
-from tests.engine.test_replica import REMOTE, RESTART, replica, small
+from tests.engine.test_replica import REMOTE, replica, small
 
 
 def stored(target: str, nodes: int = 8, **keys: Any) -> Scenario:

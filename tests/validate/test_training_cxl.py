@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gemsim.protection import batches as recurrence
-from gemsim.protection.batches import Batch, Phases, period
+from gemsim.protection.batches import period
 from gemsim.protection.damage import Damage
 from gemsim.protection.tier import Moment, Plan
 from gemsim.protection.undo_log import UndoLog
@@ -19,6 +18,7 @@ from gemsim.spec.published import Inputs, paper
 from gemsim.spec.recommendation import MODELS, bar, phases_of
 from gemsim.study.validate.judge import judge
 from gemsim.study.validate.training_cxl import rows
+from tests.protection.test_batches import hold_up_the_interaction
 
 PAPER = paper("training_cxl")
 
@@ -77,13 +77,7 @@ def test_the_cut_of_a_bar_moves_no_period() -> None:
 
 def test_a_correction_that_holds_up_the_interaction_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: 5.35 ms, 12 % above the bar, and the schedule disagrees."""
-    free = recurrence._relaxed
-
-    def gated(given: Phases, start: float, before: Batch | None) -> Batch:
-        late = 0.0 if before is None else max(0.0, given.embedding_log + given.correction - given.bottom_forward)
-        return free(replace(given, bottom_forward=given.bottom_forward + late), start, before)
-
-    monkeypatch.setattr(recurrence, "_relaxed", gated)
+    hold_up_the_interaction(monkeypatch)
     assert verdicts()["T1.CXL"] == "fail"
 
 

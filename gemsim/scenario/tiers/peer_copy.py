@@ -11,12 +11,12 @@ from gemsim.spec.protection.peer_copy import PeerCopySpec
 
 def peer_copy(shop: Workshop, one: PeerCopySpec, number: int) -> PeerCopy:
     """The tier."""
-    model, nic, page = layout(shop.spec).model_gpus, shop.spec.cluster.nic, shop.spec.failures.page
+    nic, page = shop.spec.cluster.nic, shop.spec.failures.page
     if one.via == "fabric":
-        return PeerCopy(number, one.label, model, nic, page)
+        return PeerCopy(number, one.label, nic, page)
     save, read = store_times(shop)
     save, read = (save if one.save is None else one.save), (read if one.read is None else one.read)
-    return PeerCopy(number, one.label, model, nic, page, "store", save, read)
+    return PeerCopy(number, one.label, nic, page, "store", save, read)
 
 
 def store_times(shop: Workshop) -> tuple[float, float]:

@@ -45,3 +45,10 @@ class Ours:
 
 Rows = dict[str, Ours]
 """Check id -> ours."""
+
+
+def one_number(value: Value | None) -> float:
+    """A value that is one number. Raises TypeError for any other."""
+    if isinstance(value, float):
+        return value
+    raise TypeError(f"not one number: {value!r}")

@@ -22,11 +22,10 @@ from gemsim.study.validate.gem_axes import REFERENCE, swings
 from gemsim.study.validate.gem_costs import loss, steady_seconds
 from gemsim.study.validate.gem_sets import PAIRS, all_cut, lost, mean_cut, memory_cut, patterns, sets
 from gemsim.study.validate.gem_sim import simulated
-from gemsim.study.validate.gem_worlds import BASELINES, MIX, Assumed, job
+from gemsim.study.validate.gem_worlds import BASELINES, LARGEST, MIX, Assumed, job
 from gemsim_kernels.codes import CodeLimit, family
 
 QUICK_MODELS = ("llama-7b", "deepseek-v3-671b", "llama3-405b")
-LARGEST = "llama3-405b"
 FAULTS = ("cpu", "hourly")  # baselines of the simulated cuts
 Report = list[dict[str, Any]]
 
@@ -107,6 +106,8 @@ def _model(name: str) -> dict[str, Any]:
         "gpus": study.cluster.gpus,
         "parameters": study.workload.parameters,
         "step_s": named.step,
+        "profile": built.profile,
+        "modelled": built.modelled,
         "coded_share": coded,
         "k": {m: _width(coded, m, REFERENCE.overhead) for m in (1, 2, 3, 4)},
         "memory_overhead": describe(built)["memory_overhead"],

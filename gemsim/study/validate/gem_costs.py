@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import exp, expm1
 
-from gemsim.analytic.expected import around
+from gemsim.analytic.expected import outcomes, standing_still
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.kinds import Job
-from gemsim.protection.reach import Branch, branches
+from gemsim.protection.reach import Branch
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
@@ -54,12 +53,6 @@ class Cut:
     def total(self) -> float:
         """The cut, without the steady cost."""
         return self.code + self.fallback
-
-
-def outcomes(scenario: Scenario) -> tuple[Branch, ...]:
-    """All outcomes of the failures of a scenario."""
-    of = scenario
-    return branches(Job(of.platform, of.timeline, of.tiers, of.classes, of.restart.mode, of.replace_unit))
 
 
 def prices(scenario: Scenario) -> tuple[Price, ...]:
@@ -107,11 +100,9 @@ def _seconds(scenario: Scenario, branch: Branch, back: float) -> float:
     """Standing still, and work lost."""
     tier = scenario.tiers[branch.number] if branch.number >= 0 else None
     refilled = branch.ending == "roll_back" and not branch.damage.alive and isinstance(tier, Checkpoint)
-    standing = around(scenario, branch, reset=refilled and branch.action == "drain_and_reset") + branch.recovery
-    standing += scenario.restart.pause if branch.damage.restart == "in_place" else 0.0
+    standing = standing_still(scenario, branch, reset=refilled and branch.action == "drain_and_reset")
     if branch.ending == "in_place":
         return standing + branch.redo * scenario.useful_share
-    standing += scenario.encode_anew
     if branch.ending == "keep" or not isinstance(tier, Checkpoint):
         return standing + scenario.useful_step / 2.0
     corrupt = branch.kind.detect.mean if branch.kind.scope == "silent" else 0.0

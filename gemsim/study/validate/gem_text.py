@@ -92,7 +92,14 @@ def _models(rows: Report) -> list[str]:
         "rest hits the update and the encode. encode: seconds of encoding for each memory failure. c0: lost per "
         "memory failure under the baseline, CPU memory each step and remote each hour."
     )
-    return [*_table(head, body, 16), *_wrap(note)]
+    return [*_table(head, body, 16), *_wrap(note), *_wrap(_costs(rows))]
+
+
+def _costs(rows: Report) -> str:
+    """What the seconds of coding and of steps rest on."""
+    words = {row["profile"]: "modelled, not measured" if row["modelled"] else "measured" for row in rows}
+    profiles = "; ".join(f"profile {name}, {word}" for name, word in sorted(words.items()))
+    return f"Costs of coding: {profiles}. Steps of the models are derived (calibration/published/models.yaml)."
 
 
 def _simulated(rows: Report) -> list[str]:

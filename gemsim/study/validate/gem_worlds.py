@@ -19,6 +19,7 @@ from gemsim.spec.study import StudySpec
 
 MIX = "llama3-2024"
 MEMORY, SRAM = "hbm3", "sram"
+LARGEST = "llama3-405b"
 BASELINES = {  # name -> how it saves
     "cpu": "CPU memory each step",
     "optimal": "remote, optimal",
