@@ -161,3 +161,8 @@ if __name__ == "__main__":  # a sweep for another process to kill: FOLDER JOBS
     from gemsim.study.sweep import sweep
 
     sweep(plan(SLOW, replications=40), MODEL, Path(sys.argv[1]), jobs=int(sys.argv[2]), report=Listener())
+
+
+def at_a_terminal() -> None:
+    """Before a child starts: let Ctrl-C reach it, as at a terminal; a shell has its background jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

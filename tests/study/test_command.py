@@ -20,6 +20,7 @@ from gemsim.cli import main as entry
 from gemsim.cli.main import COMMANDS, NOT_BUILT, main
 from gemsim.results.rows import RowStore
 from gemsim.study import plan as planning
+from tests.study.fakes import at_a_terminal
 
 ROOT = Path(__file__).parents[2]
 STUDY = """\
@@ -175,7 +176,9 @@ def test_a_stopped_sweep_says_how_to_go_on_and_goes_on(study: Path, tmp_path: Pa
     out = tmp_path / "out"
     words = ["sweep", str(study), "--out", str(out), "--jobs", "2", "--replications", "2000"]
     command = [sys.executable, "-m", "gemsim.cli.main", *words]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True, preexec_fn=at_a_terminal
+    )
     deadline = time.monotonic() + 60.0
     while not list(out.glob("rows/part-*")):
         assert process.poll() is None

@@ -208,7 +208,9 @@ def start(folder: Path, jobs: int) -> subprocess.Popen[bytes]:
     """A slow sweep in a process of its own, once it has written its first rows."""
     command = [sys.executable, "-m", "tests.study.fakes", str(folder), str(jobs)]
     environment = os.environ | {fakes.SLEEP: "yes"}
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True, env=environment)
+    process = subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], start_new_session=True, preexec_fn=fakes.at_a_terminal, env=environment
+    )
     deadline = time.monotonic() + 60.0
     while not list(folder.glob("rows/part-*")):
         assert process.poll() is None, "it ended before it could be stopped"
