@@ -18,7 +18,8 @@ from docs.meanings import ALLOWED, MEANINGS
 from gemsim.costs.profiles import load_profile, profile_names
 from gemsim.spec import catalog
 from gemsim.spec.cluster import ClusterSpec, DiskSpec, StorageSpec
-from gemsim.spec.failures import FailureClassSpec, FailuresSpec, LawSpec, LifetimeSpec, mix
+from gemsim.spec.failures import FailureClassSpec, FailuresSpec, mix
+from gemsim.spec.laws import LawSpec, LifetimeSpec
 from gemsim.spec.paths import submodel
 from gemsim.spec.protection.kinds import NOT_BUILT, TIERS
 from gemsim.spec.recommendation import PhasesSpec

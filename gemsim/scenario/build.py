@@ -18,6 +18,7 @@ from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Stall, Timeline
 from gemsim.scenario.failures import classes
 from gemsim.scenario.model import Restart, Scenario
+from gemsim.scenario.nodes import fleet
 from gemsim.scenario.outages import Spares, falls
 from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers.make import make_tiers
@@ -46,7 +47,8 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
     _fit_memory(tiers, held.bytes_of("free"))
     slower = sum(tier.overhead().slower for tier in tiers)
     platform = Platform(grid, held, steps(spec, held, slower))
-    fires = classes(spec)
+    plan = fleet(spec)
+    fires = classes(spec, grid, plan.spares)
     job = Job(platform, Timeline(platform.steps.length, ()), tiers, fires, spec.restart.mode, cluster.replace)
     tiers, notes, interval, reach = _intervals(spec, replace(job, timeline=timeline(platform, tiers)))
     return Scenario(
@@ -56,8 +58,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         classes=fires,
         tiers=tiers,
         restart=restart(spec),
-        spare_nodes=cluster.spare_nodes,
-        spare_activation=cluster.spare_activation,
+        fleet=plan,
         replace_unit=cluster.replace,
         encode_anew=sum(t.cadence.encode for t in tiers if isinstance(t, (PageStripe, MemberStripe))),
         horizon=_horizon(spec),
@@ -131,7 +132,8 @@ def _fallen(spec: StudySpec, job: Job, found: tuple[Branch, ...], number: int) -
         return 0.0
     without = branches(replace(job, tiers=tuple(t for t in job.tiers if t is not group)))
     share = (reaching(without, number) - reaching(found, number)) / spared
-    spares = Spares(spec.cluster.spare_nodes, spec.cluster.spare_activation)
+    plan = fleet(spec).spares
+    spares = Spares(plan.nodes, plan.activation[0])
     return max(0.0, share) * falls(found, group, job.platform.grid, restart=restart(spec), spares=spares)
 
 

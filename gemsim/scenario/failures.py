@@ -1,36 +1,46 @@
-"""Spec to failure classes: rates per clock, laws with their means, and the clocks on spares."""
+"""Spec to failure classes: rates per clock, laws with their means, clocks on spares, and what is struck together."""
 
 from __future__ import annotations
 
-from gemsim.failures.classes import FailureClass
+from dataclasses import replace
+
+from gemsim.failures.classes import NO_TIME, Batch, FailureClass, Frailty, Recurrence
 from gemsim.failures.laws import Duration, duration, lifetime
-from gemsim.spec.failures import FailureClassSpec, LawSpec
+from gemsim.protection.damage import Grid
+from gemsim.scenario.fleet import SparesPlan
+from gemsim.spec.failures import FailureClassSpec
+from gemsim.spec.laws import FrailtySpec, LawSpec
 from gemsim.spec.study import StudySpec
 
 SPARES_CAN_FAIL = ("gpu", "node")  # scopes whose replacement takes a node out of the pool
 
 
-def classes(spec: StudySpec) -> tuple[FailureClass, ...]:
-    """All classes of the study that fire at all."""
-    return tuple(_class(spec, one) for one in spec.failures.resolved() if one.rate.value > 0.0)
+def classes(spec: StudySpec, grid: Grid, spares: SparesPlan) -> tuple[FailureClass, ...]:
+    """All classes of the study that fire at all; one with a common cause becomes two."""
+    found = []
+    for one in spec.failures.resolved():
+        if one.rate.value > 0.0:
+            found += _common(one, _class(spec, one, grid, spares), grid)
+    return tuple(found)
 
 
-def _class(spec: StudySpec, one: FailureClassSpec) -> FailureClass:
+def _class(spec: StudySpec, one: FailureClassSpec, grid: Grid, spares: SparesPlan) -> FailureClass:
     cluster = spec.cluster
     rate = one.job_rate(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
     units = {"gpu": cluster.gpus, "node": cluster.nodes, "job": 1}[one.clock]
-    spare_per_node = {"gpu": cluster.gpus_per_node, "node": 1, "job": 0}[one.clock]
+    per_node = {"gpu": cluster.gpus_per_node, "node": 1, "job": 0}[one.clock]
     fails_idle = one.scope in SPARES_CAN_FAIL and one.action == "replace" and one.exposure == "wall"
+    frailty = None if one.frailty is None else _frailty(one.frailty)
     return FailureClass(
         name=one.name,
         scope=one.scope,
         lifetime=lifetime(one.law.kind, units / rate, one.law.shape),
         clock=one.clock,
         units=units,
-        spare_units=cluster.spare_nodes * spare_per_node if fails_idle else 0,
+        spare_units=(spares.hot + spares.warm) * per_node if fails_idle else 0,
         after_repair=one.after_repair,
         exposure=one.exposure,
-        detect=_duration(one.detect),
+        detect=time_law(one.detect),
         contained=one.contained or 0.0,
         rows=tuple(one.rows),
         rows_to_pages=one.rows_to_pages,
@@ -38,10 +48,63 @@ def _class(spec: StudySpec, one: FailureClassSpec) -> FailureClass:
         action=one.action,
         uncontained_action=one.uncontained_action,
         process_survives=one.process_survives,
-        repair=duration("fixed", 0.0) if one.repair is None else _duration(one.repair),
+        repair=NO_TIME if one.repair is None else time_law(one.repair),
         evict_on_detect=one.evict_on_detect,
+        fails_idle=fails_idle,
+        devices=units + (spares.nodes + spares.borrow) * per_node if frailty else 0,
+        frailty=frailty,
+        drift=one.drift or (),
+        batch=None if one.batch is None else Batch(one.batch.sizes, one.batch.within, _domain(one, grid)),
+        recurrence=_recurrence(one),
+        slower=one.slower or 0.0,
+        notice=one.notice or 0.0,
+        stop=NO_TIME if one.stop is None else time_law(one.stop),
     )
 
 
-def _duration(law: LawSpec) -> Duration:
+def _common(one: FailureClassSpec, kind: FailureClass, grid: Grid) -> list[FailureClass]:
+    """Beta factor: the failures that each unit has alone, and those that take all units of its domain."""
+    cause = one.common_cause
+    if cause is None or cause.beta == 0.0:
+        return [kind]
+    units = _units(one, cause.within, grid)
+    shared = replace(
+        kind,
+        name=f"{kind.name}+{cause.within}",
+        lifetime=lifetime("exponential", kind.lifetime.mean / cause.beta),
+        batch=Batch(((units, 1.0),), cause.within, units),
+        frailty=None,
+        recurrence=None,
+    )
+    alone = replace(kind, lifetime=lifetime("exponential", kind.lifetime.mean / (1.0 - cause.beta)))
+    return [alone, shared] if cause.beta < 1.0 else [shared]
+
+
+def _domain(one: FailureClassSpec, grid: Grid) -> int:
+    assert one.batch is not None
+    return _units(one, one.batch.within, grid)
+
+
+def _units(one: FailureClassSpec, domain: str, grid: Grid) -> int:
+    """Clock units of a class in one domain."""
+    gpus = grid.gpus if domain == "cluster" else min(grid.size(domain), grid.gpus)
+    return gpus if one.clock == "gpu" else max(1, gpus // grid.per_node)
+
+
+def _frailty(law: FrailtySpec) -> Frailty:
+    """The multiples of a study; those of lemons so that the mean over devices, or a good device, has the rate."""
+    if law.kind == "gamma":
+        return Frailty("gamma", shape=law.shape or 1.0)
+    share, multiplier = law.share or 0.0, law.multiplier or 1.0
+    good = 1.0 if law.of == "good" else 1.0 / (1.0 + share * (multiplier - 1.0))
+    return Frailty("lemons", share=share, multiplier=multiplier, good=good)
+
+
+def _recurrence(one: FailureClassSpec) -> Recurrence | None:
+    law = one.recurrence
+    return None if law is None else Recurrence(law.again, lifetime(law.gap.kind, law.gap.mean, law.gap.shape))
+
+
+def time_law(law: LawSpec) -> Duration:
+    """A law of times, of a study."""
     return duration(law.kind, law.mean, law.sigma)

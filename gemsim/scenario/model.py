@@ -12,6 +12,7 @@ from gemsim.failures.classes import FailureClass
 from gemsim.protection.damage import Damage
 from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Timeline
+from gemsim.scenario.fleet import FleetPlan
 
 MODEL_VERSION = 1  # of what the numbers mean; a new one makes every point a new point
 
@@ -52,8 +53,7 @@ class Scenario:
     classes: tuple[FailureClass, ...]
     tiers: tuple[Tier, ...]
     restart: Restart
-    spare_nodes: int
-    spare_activation: float
+    fleet: FleetPlan
     replace_unit: str  # what goes with a lost GPU
     encode_anew: float  # all stripes, when GPU memory has been filled again
     horizon: float  # wall seconds at which the run stops at the latest
@@ -69,6 +69,16 @@ class Scenario:
     def useful_share(self) -> float:
         """Productive share of a running step (the rest is work beside it, such as overlapped encodes)."""
         return self.useful_step / self.timeline.step
+
+    @property
+    def spare_nodes(self) -> int:
+        """Nodes beyond the job's at the start."""
+        return self.fleet.spares.nodes
+
+    @property
+    def spare_activation(self) -> float:
+        """Seconds until a hot spare can start."""
+        return self.fleet.spares.activation[0]
 
     @property
     def id(self) -> str:

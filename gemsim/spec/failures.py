@@ -5,7 +5,6 @@ A class of a study and a class of a catalog file are read by the same model, `Fa
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -15,14 +14,24 @@ from pydantic import BeforeValidator, ValidationError, model_validator
 from gemsim import resources, units
 from gemsim.errors import ProfileError, ValueRefused, show
 from gemsim.spec import catalog
+from gemsim.spec.laws import (
+    BatchSpec,
+    CommonCauseSpec,
+    Drift,
+    FrailtySpec,
+    LawSpec,
+    LifetimeSpec,
+    RecurrenceSpec,
+    pairs,
+)
 from gemsim.spec.types import (
     Factor,
     Gpus,
     Model,
     Name,
     PositiveBytes,
+    PositiveShare,
     RateOf,
-    Shape,
     Share,
     Time,
     assumed,
@@ -30,82 +39,19 @@ from gemsim.spec.types import (
     sourced,
 )
 
-Scope = Literal["memory", "sram", "gpu", "node", "rack", "switch", "link", "process", "silent"]
+Scope = Literal[
+    "memory", "sram", "gpu", "node", "rack", "switch", "power", "link", "process", "silent", "planned", "slow"
+]
+Bursts = Annotated[tuple[tuple[int, float], ...], BeforeValidator(lambda value: pairs(value, "rows"))]
+NOT_OF_HARDWARE = ("process", "planned")
 Clock = Literal["gpu", "node", "job"]
 Action = Literal["none", "restart_app", "drain_and_reset", "reset", "reboot", "replace"]
 Rows = Literal["adjacent_pages", "same_page", "scattered"]
 Lands = Literal["used", "critical", "all"]
 _CLOCKS: dict[str, Clock] = {
     "memory": "gpu", "sram": "gpu", "gpu": "gpu", "silent": "gpu", "node": "node", "link": "node",
-    "rack": "job", "switch": "job", "process": "job",
+    "rack": "job", "switch": "job", "power": "job", "process": "job", "planned": "job", "slow": "node",
 }  # fmt: skip
-
-
-class LawSpec(Model):
-    """A law of times: mean in seconds; sigma (of the logarithm) only for lognormal. A plain "10 min" is fixed."""
-
-    kind: Literal["fixed", "exponential", "lognormal"] = sourced("a plain time is fixed", "fixed")
-    mean: Time
-    sigma: Shape | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _plain(cls, value: Any) -> Any:
-        return value if isinstance(value, (dict, LawSpec)) else {"kind": "fixed", "mean": value}
-
-    @model_validator(mode="after")
-    def _sigma(self) -> Self:
-        if (self.kind == "lognormal") != (self.sigma is not None):
-            raise ValueRefused(
-                f"sigma {'missing' if self.sigma is None else 'given'} for {self.kind}", "sigma with lognormal only"
-            )
-        return self
-
-    def __str__(self) -> str:
-        mean = units.format(self.mean, "time")
-        return f"{self.kind} {mean}" + (f" (sigma {self.sigma:g})" if self.sigma is not None else "")
-
-
-class LifetimeSpec(Model):
-    """A law of lifetimes; its mean is 1 / rate. shape: Weibull or gamma k, or the lognormal's sigma."""
-
-    kind: Literal["exponential", "weibull", "lognormal", "gamma"] = assumed("exponential")
-    shape: Shape | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _plain(cls, value: Any) -> Any:
-        return {"kind": value} if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _shape(self) -> Self:
-        if (self.kind == "exponential") != (self.shape is None):
-            raise ValueRefused(
-                f"shape {'missing' if self.shape is None else 'given'} for {self.kind}",
-                "shape for all laws but exponential",
-            )
-        return self
-
-    def __str__(self) -> str:
-        return self.kind + (f" (shape {self.shape:g})" if self.shape is not None else "")
-
-
-def _bursts(value: Any) -> tuple[tuple[int, float], ...]:
-    pairs = value.get("counts") if isinstance(value, dict) and len(value) == 1 else value
-    allowed = "a list of [rows, probability], the probabilities summing to 1"
-    if not isinstance(pairs, (list, tuple)) or not pairs:
-        raise ValueRefused(f"not a law of bursts ({show(value)})", allowed, "write e.g. [[1, 0.93], [2, 0.07]]")
-    read = []
-    for pair in pairs:
-        good = isinstance(pair, (list, tuple)) and len(pair) == 2
-        numbers = good and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in pair)
-        if not numbers or pair[0] != int(pair[0]) or not 1 <= pair[0] <= 10**6 or not 0 <= pair[1] <= 1:
-            raise ValueRefused(f"not a pair of rows and probability ({show(pair)})", allowed)
-        read.append((int(pair[0]), float(pair[1])))
-    total = math.fsum(share for _, share in read)
-    if abs(total - 1) > 1e-6:
-        raise ValueRefused(f"probabilities sum to {total:.6g}", allowed)
-    return tuple(read)
 
 
 class FailureClassSpec(Model):
@@ -124,7 +70,7 @@ class FailureClassSpec(Model):
     )
     detect: LawSpec
     contained: Share | None = None
-    rows: Annotated[tuple[tuple[int, float], ...], BeforeValidator(_bursts)] = assumed(((1, 1.0),))
+    rows: Bursts = assumed(((1, 1.0),))
     rows_to_pages: Rows = assumed("adjacent_pages", "derived from the HBM geometry, not observed")
     lands: Lands = sourced("job-stopping rates are conditional on used bytes", "used")
     action: Action
@@ -132,6 +78,14 @@ class FailureClassSpec(Model):
     process_survives: bool = assumed(default_factory=lambda data: data.get("scope") == "memory")
     repair: LawSpec | None = None
     evict_on_detect: bool = assumed(True)
+    frailty: FrailtySpec | None = sourced("as in failures, else all devices alike", None)
+    drift: Drift | None = sourced("as in failures, else an even rate", None)
+    batch: BatchSpec | None = sourced("each unit by itself", None)
+    common_cause: CommonCauseSpec | None = sourced("each unit by itself", None)
+    recurrence: RecurrenceSpec | None = sourced("no failure follows another", None)
+    slower: PositiveShare | None = None
+    notice: Time | None = None
+    stop: LawSpec | None = None
     source: str = assumed("given in the study")
 
     @model_validator(mode="after")
@@ -148,10 +102,31 @@ class FailureClassSpec(Model):
                 raise ValueRefused(
                     f"does not apply to scope {self.scope}", f"goes with scope {scope}", f"remove {field}", at=(field,)
                 )
+        self._fleet_keys()
         if self.action == "replace" and self.repair is None:
             back = "the time until the node is back in the spare pool"
             raise ValueRefused("missing for action replace", back, "add e.g. repair: 2.2 h", at=("repair",))
         return self
+
+    def _fleet_keys(self) -> None:
+        """What goes with one scope, one clock or one law only."""
+        for field, scope in (("slower", "slow"), ("notice", "planned"), ("stop", "planned")):
+            given = getattr(self, field) is not None
+            if given != (self.scope == scope):
+                what = f"does not apply to scope {self.scope}" if given else f"missing for scope {scope}"
+                todo = f"remove {field}" if given else f"add {field}"
+                raise ValueRefused(what, f"goes with scope {scope}", todo, at=(field,))
+        for field in ("frailty", "batch", "common_cause", "recurrence"):
+            if getattr(self, field) is None:
+                continue
+            if self.clock == "job":
+                raise ValueRefused("does not go with clock job", "clock gpu or node", f"remove {field}", at=(field,))
+            if self.law.kind != "exponential":
+                todo = "remove it, or take law: exponential"
+                raise ValueRefused(f"does not go with a {self.law.kind} law", "an exponential law", todo, at=(field,))
+        if self.batch is not None and self.common_cause is not None:
+            todo = "say both as sizes of a batch, or as two classes"
+            raise ValueRefused("given beside batch", "one of them", todo, at=("common_cause",))
 
     def inapplicable(self) -> dict[str, str]:
         """Keys that mean nothing for this scope, and the scope each goes with."""
@@ -202,6 +177,8 @@ class FailuresSpec(Model):
     rows: Rows | None = sourced("as in each class", None)
     page: PositiveBytes = assumed("2 MiB")
     law: LifetimeSpec | None = sourced("as in each class", None)
+    frailty: FrailtySpec | None = sourced("as in each class", None)
+    drift: Drift | None = sourced("as in each class", None)
     classes: tuple[FailureClassSpec, ...] = sourced("only those of the mix", ())
 
     @model_validator(mode="after")
@@ -232,4 +209,9 @@ class FailuresSpec(Model):
                 changes["rows_to_pages"] = self.rows
         if self.law is not None and one.scope not in ("process",):
             changes["law"] = self.law
+        if self.drift is not None and one.drift is None and one.scope not in NOT_OF_HARDWARE:
+            changes["drift"] = self.drift
+        by_device = one.clock != "job" and one.scope not in NOT_OF_HARDWARE
+        if self.frailty is not None and one.frailty is None and by_device and one.law.kind == "exponential":
+            changes["frailty"] = self.frailty
         return changes

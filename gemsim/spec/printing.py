@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from ruamel.yaml import YAML
 
 from gemsim import units
-from gemsim.spec.failures import FailureClassSpec, LawSpec, LifetimeSpec, mix
+from gemsim.spec.failures import FailureClassSpec, mix
+from gemsim.spec.laws import LawSpec, LifetimeSpec
 from gemsim.spec.loading import LoadedStudy
 from gemsim.spec.protection.tier import Tier
 from gemsim.spec.study import StudySpec

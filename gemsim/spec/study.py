@@ -12,6 +12,7 @@ from gemsim.errors import UnitError, ValueRefused, show
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
 from gemsim.spec.failures import FailuresSpec
+from gemsim.spec.fleet import FleetSpec
 from gemsim.spec.protection.kinds import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
@@ -163,6 +164,7 @@ class StudySpec(Model):
     workload: WorkloadSpec
     restart: RestartSpec = sourced("NVIDIA: every rank exits", default_factory=RestartSpec)
     failures: FailuresSpec
+    fleet: FleetSpec = sourced("cluster.spare_nodes; nothing else", default_factory=FleetSpec)
     protection: Tiers = sourced("nothing is protected", ())
     sweep: SweepSpec = Field(default_factory=SweepSpec)
     compare: dict[Annotated[str, Label()], dict[str, Any]] = Field(default_factory=dict)
@@ -175,4 +177,11 @@ class StudySpec(Model):
     def _consistent(self) -> Self:
         refuse_layout(self.cluster.gpus, self.workload.parallel)
         refuse_labels(self.protection)
+        if self.fleet.spares is not None and self.cluster.spare_nodes:
+            raise ValueRefused(
+                f"given beside cluster.spare_nodes ({self.cluster.spare_nodes})",
+                "one of them",
+                "say all spares under fleet.spares and remove cluster.spare_nodes",
+                at=("fleet", "spares"),
+            )
         return self

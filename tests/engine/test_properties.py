@@ -114,7 +114,7 @@ def test_the_ledger_closes_for_random_failures(
 
 TIMES = {
     "length", "update", "skew", "microbatch", "layer", "kernel", "step", "seconds", "process", "communicator", "warmup",
-    "pause", "reset", "reboot", "useful_step", "spare_activation", "encode_anew", "horizon", "encode", "stall",
+    "pause", "reset", "reboot", "useful_step", "activation", "encode_anew", "horizon", "encode", "stall",
     "slower", "lag", "decode_page", "blocked", "read", "keep_seconds", "notice", "mean", "scale",
     "fetch", "save", "quorum", "catch_up", "catch_up_stall", "join_timeout",
 }  # fmt: skip
@@ -127,11 +127,13 @@ def slower(value: Any, factor: float) -> Any:
         return tuple(slower(item, factor) for item in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    changes = {}
+    changes: dict[str, Any] = {}
     for one in fields(value):
         old = getattr(value, one.name)
         if one.name in TIMES and isinstance(old, (int, float)):
             changes[one.name] = old * factor
+        elif one.name == "activation":
+            changes[one.name] = tuple(each * factor for each in old)
         elif one.name in SPEEDS:
             changes[one.name] = old / factor
         elif one.name != "notes":

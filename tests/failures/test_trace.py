@@ -13,7 +13,8 @@ import pytest
 
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.laws import Floats, Lifetime, duration, lifetime
-from gemsim.failures.trace import Key, draw_trace
+from gemsim.failures.draw import Key
+from gemsim.failures.trace import draw_trace
 from tests import statcheck
 from tests.faults import must_reject, replaced
 
@@ -109,7 +110,7 @@ def clocks_redrawn() -> AbstractContextManager[None]:
 
         return draw
 
-    return replaced("gemsim.failures.trace:_renewals", make)
+    return replaced("gemsim.failures.draw:_renewals", make)
 
 
 @pytest.mark.parametrize("name", ["weibull-0.7", "weibull-1.5", "lognormal-1.2"])

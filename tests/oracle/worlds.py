@@ -18,6 +18,7 @@ from gemsim.protection.stripe import Cadence, MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Steps, Tier
 from gemsim.scenario import Restart, Scenario
 from gemsim.scenario.build import timeline
+from gemsim.scenario.fleet import FleetPlan, hot_spares
 from tests.oracle.setup import Failure, Setup
 from tests.oracle.told import at, told
 
@@ -159,8 +160,7 @@ def make_world(seed: int) -> World:
         classes=tuple(_class(rng, *kind) for kind in KINDS),
         tiers=tiers,
         restart=Restart(rng.choice(["in_place", *MODES]), *(_some(rng) for _ in range(6))),
-        spare_nodes=rng.choice([0, 1, 3, ENOUGH]),
-        spare_activation=_some(rng),
+        fleet=FleetPlan(hot_spares(rng.choice([0, 1, 3, ENOUGH]), _some(rng))),
         replace_unit="node",
         encode_anew=sum(t.cadence.encode for t in tiers if isinstance(t, (PageStripe, MemberStripe))),
         horizon=rng.choice([301.3, 1207.7]),
