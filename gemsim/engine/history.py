@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby
 
 from gemsim.protection.timeline import Timeline, end_of_save, saves_done
 
 SAME_MOMENT = 1e-6  # running seconds that rounding may part; far less than a step
+
+
+def _newest_first(held: tuple[int, float]) -> tuple[int, float]:
+    return -held[0], -held[1]
 
 
 class Life:
@@ -46,6 +52,7 @@ class History:
         self.lags = lags
         self.volatile = volatile  # tiers whose versions live in GPU memory and start anew with each life
         self.lives: list[Life] = []
+        self.noted: dict[int, list[tuple[int, float, float]]] = {}  # tier -> (version, captured, finished)
         self.savers: dict[int, list[Life]] = {tier: [] for tier in stalls}  # ended lives that made a version
 
     def begin(self, life: Life) -> None:
@@ -57,7 +64,13 @@ class History:
                 lives.pop()
         if self.lives:
             self.lives[-1].cap = min(self.lives[-1].cap, life.base)
+        for tier, noted in self.noted.items():
+            self.noted[tier] = [one for one in noted if one[0] <= life.base]
         self.lives.append(life)
+
+    def note(self, tier: int, version: int, captured: float, finished: float) -> None:
+        """A save out of turn, as before a stop that was announced."""
+        self.noted.setdefault(tier, []).append((version, captured, finished))
 
     def _keep(self, ended: Life) -> None:
         """Note which tiers an ended life has versions for, so that a search never walks lives without any."""
@@ -72,6 +85,13 @@ class History:
         The state that the job began with (version 0) counts as saved at time 0; a volatile tier holds the base of the
         present life.
         """
+        if tier not in self.noted:
+            return self._in_turn(tier, running=running, wall=wall)
+        out_of_turn = [(version, captured) for version, captured, end in reversed(self.noted[tier]) if end <= wall]
+        both = merge(self._in_turn(tier, running=running, wall=wall), out_of_turn, key=_newest_first)
+        return (pair for pair, _ in groupby(both))
+
+    def _in_turn(self, tier: int, *, running: float, wall: float) -> Iterator[tuple[int, float]]:
         present = self.lives[-1]
         yield from self._of_life(present, tier, *(present.ended or (running, wall)))
         if tier in self.volatile:

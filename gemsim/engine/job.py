@@ -14,12 +14,14 @@ from typing import Any
 import simpy
 
 from gemsim.engine.capacity import Capacity
-from gemsim.engine.faults import Injector, Strike
+from gemsim.engine.faults import Injector
+from gemsim.engine.fleet import NOWHERE, Fleet
+from gemsim.engine.hidden import Hidden
 from gemsim.engine.history import History, Life
 from gemsim.engine.recovery import Recovery, Stores, back, book_down, length, replace_nodes
-from gemsim.engine.spares import SparePool
+from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
-from gemsim.failures.trace import Trace
+from gemsim.failures.trace import Event, Trace
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.timeline import Timeline
 from gemsim.protection.undo_log import UndoLog
@@ -35,9 +37,11 @@ class Job:
         self.scenario = scenario
         self.trace = trace
         self.injector = Injector(scenario, trace)
-        self.pool = SparePool(scenario.spare_nodes)
+        self.striker = Striker(scenario, trace)
         self.ledger = Ledger()
         self.tally = Tally()
+        self.fleet = Fleet(scenario, trace, self.tally)
+        self.hidden = Hidden()
         self.capacity = Capacity(scenario)
         self.running = 0.0  # running seconds of the present life
         self.exposure = 0.0  # running seconds of the whole run, repeats included
@@ -104,16 +108,26 @@ class Job:
 
     def _advance(self, seconds: float) -> None:
         """Book running seconds, piece by piece where groups are out."""
-        if not self.capacity.out:
+        if not self.capacity.out and not self.hidden.slow:
             self._book(seconds, 0.0)
             return
-        for piece, lost, causes in self.capacity.pieces(self.env.now - seconds, self.env.now):
+        for piece, lost, causes in self._pieces(seconds):
             begin = self._place()
             missing = self._book(piece, lost)
             if missing:
                 self.capacity.note(begin, begin + missing / lost / self.scenario.useful_step, lost)
                 self.tally.charge(causes, missing)
         self.capacity.settle(self.env.now)
+
+    def _pieces(self, seconds: float) -> list[tuple[float, float, list[str]]]:
+        """Stretches of equal capacity; all ranks go at the pace of the slowest node."""
+        now = self.env.now
+        pieces = self.capacity.pieces(now - seconds, now) if self.capacity.out else [(seconds, 0.0, [])]
+        if not self.hidden.slow:
+            return pieces
+        slower, index = self.hidden.slowest()
+        cause = self.scenario.classes[index].name
+        return [(piece, lost + (1.0 - lost) * slower, [*causes, cause]) for piece, lost, causes in pieces]
 
     def _book(self, seconds: float, lost: float) -> float:
         """Book running seconds: work, encodes, saves. The share `lost` of the work is missing; returns its seconds."""
@@ -139,20 +153,40 @@ class Job:
     def _pop(self, *, advancing: bool) -> Strike | None:
         """The failure that is due now, as a strike; None when it does not stop the job."""
         event, since = self.injector.pop(self.env.now, self.exposure, advancing=advancing)
+        if since is not None:
+            return self._found(event, since)
+        gpu = self.fleet.struck(event, self.env.now)
+        if gpu == NOWHERE:
+            return None
         kind = self.scenario.classes[event.index]
-        if event.unit >= kind.units:
-            repair = float(kind.repair.quantile(self.trace.mark(event, "repair")))
-            spare = (event.unit - kind.units) * self.scenario.spare_nodes // kind.spare_units
-            self.tally.failures_idle += self.pool.lose_idle(spare, self.env.now, self.env.now + repair)
-            return None
-        if kind.scope == "silent" and since is None:
+        if kind.recurrence is not None:
+            self.injector.follow(event, self.fleet.device(event, gpu), self.exposure)
+        if kind.scope in ("silent", "slow"):
             self.tally.failures += 1
-            self.injector.corrupt(event, self.env.now)
+            self._hide(event, gpu)
             return None
-        strike = self.injector.strike(event, self.env.now, since)
-        if strike is not None:
-            self.tally.failures += since is None
-        return strike
+        region = self.striker.region(event, kind)
+        if region == "free":
+            return None
+        if kind.scope == "planned":
+            self.tally.planned_stops += 1
+            return self.striker.strike(event, self.env.now, gpu, region=region)
+        self.tally.failures += 1
+        return self.fleet.judged(self.striker, event, gpu, region=region, now=self.env.now)
+
+    def _hide(self, event: Event, gpu: int) -> None:
+        """What strikes unseen waits for its detection; a slow node holds up all others until then."""
+        place = gpu // self.scenario.platform.grid.per_node
+        self.hidden.add(event, gpu, self.scenario.classes[event.index].slower, place)
+        self.injector.hide(event, self.env.now)
+
+    def _found(self, event: Event, since: float) -> Strike | None:
+        """What struck unseen is detected: a corruption rolls back, a slow node that is still there is taken out."""
+        if event not in self.hidden.gpus:
+            return None  # the slow node has left for another reason
+        gpu = self.hidden.find(event)
+        silent = self.scenario.classes[event.index].scope == "silent"
+        return self.striker.strike(event, self.env.now, gpu, region="", since=since if silent else None)
 
     def _recover(self, strike: Strike) -> Generator[simpy.Event, Any, None]:
         """Stand still until the state is back; failures meanwhile join the damage and start the recovery again."""
@@ -161,6 +195,7 @@ class Job:
         recovery = self._recovery()
         before = self.ledger.lost_to_failures
         self._strike(recovery, strike)
+        self.tally.interruptions += 1
         yield from self._stand_still(recovery)
         self.tally.close(self.scenario, recovery.strikes, recovery.plan, self.ledger.lost_to_failures - before)
         self._resume(recovery)
@@ -181,7 +216,7 @@ class Job:
         self._resume(recovery)
 
     def _recovery(self) -> Recovery:
-        return Recovery(self.scenario, self.trace, self.stores, self.pool, self.ledger, self.running, self.capacity)
+        return Recovery(self.scenario, self.trace, self.stores, self.fleet, self.ledger, self.running, self.capacity)
 
     def _stand_still(self, recovery: Recovery) -> Generator[simpy.Event, Any, None]:
         """Spend and book the seconds of a recovery, taking in the failures that strike meanwhile."""
@@ -199,24 +234,32 @@ class Job:
             if again is not None and not (self.capacity.out and self._out_already(again)):
                 self._strike(recovery, again)
                 left = recovery.down
+            elif (longer := recovery.held_longer()) > 0.0:
+                left.insert(0, ("waiting", longer))
 
     def _out_already(self, strike: Strike) -> bool:
         """Whether a failure strikes only what is out: it is then out for longer, and nobody else notices."""
         if not self.capacity.holds(strike.damage.struck, strike.damage.corrupt_since is not None):
             return False
         assert self.capacity.tier is not None
-        ready = replace_nodes(strike, self.stores, self.pool)
+        taken = replace_nodes(strike, self.stores, self.fleet)
+        self.fleet.settle_in(self.env.now)
         cause = self.scenario.classes[strike.event.index].name
-        self.capacity.take_out(strike.damage.struck, back(strike, ready, self.scenario, self.capacity.tier), cause)
+        again = back(strike, taken, self.scenario, self.capacity.tier)
+        self.capacity.take_out(strike.damage.struck, again, cause)
         self.tally.count_out(self.scenario, strike, self.capacity.tier.name)
         return True
 
     def _strike(self, recovery: Recovery, strike: Strike) -> None:
+        if self.hidden.slow:
+            self.hidden.leave(strike.slots)
         self.remaps += strike.remap
         recovery.add(strike, self.remaps)
 
     def _resume(self, recovery: Recovery) -> None:
         """Run again: the same life after an in-place repair, else a new one from the restored version."""
+        if self.fleet.coming:
+            self.fleet.settle_in(self.env.now)
         if recovery.in_place:
             self.running -= recovery.plan.redo
             self.life.resume(self.running, self.env.now)

@@ -11,9 +11,10 @@ from itertools import takewhile
 from math import inf
 
 from gemsim.engine.capacity import Capacity
-from gemsim.engine.faults import Strike
+from gemsim.engine.claims import Taken
+from gemsim.engine.fleet import Fleet
 from gemsim.engine.history import History
-from gemsim.engine.spares import SparePool
+from gemsim.engine.strike import NO_WARNING, Strike
 from gemsim.failures.trace import Trace
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Damage
@@ -23,6 +24,7 @@ from gemsim.protection.tier import Moment, Plan, Tier
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
+ROUNDING = 1e-6  # seconds
 Down = list[tuple[str, float]]  # (ledger column, seconds) in order
 
 
@@ -50,6 +52,20 @@ class Stores:
                 missing[tier.number] = self._missing(tier, captured)
         ahead = life.timeline.ahead(phase)
         return Moment(life.base + phase.steps, phase.within, life.base, stall, phase.elapsed, saved, missing, ahead)
+
+    def save_on_notice(self, moment: Moment, strike: Strike) -> tuple[Moment, float]:
+        """The moment with the present version saved by the first tier that can within the notice, and the seconds that
+        takes; the step in progress is given up."""
+        for tier in self.scenario.tiers:
+            if not isinstance(tier, Checkpoint) or tier.number not in self.history.stalls:
+                continue
+            seconds = tier.blocked + tier.lag
+            if seconds > strike.notice or not tier.survives(strike.nature, self.scenario.platform):
+                continue
+            self.history.note(tier.number, moment.version, strike.wall, strike.wall + seconds)
+            saved = {**moment.saved, tier.number: moment.version}
+            return replace(moment, saved=saved, missing={**moment.missing, tier.number: frozenset()}), seconds
+        return moment, 0.0
 
     def captured(self, tier: Tier, version: int, running: float, as_of: float) -> float:
         """Wall time at which the restored version was captured; infinite in a tier that keeps none but the present."""
@@ -84,6 +100,7 @@ class Course:
     """Seconds of one recovery: detect, then activate a spare (beside a reset or reboot), restart, and restore."""
 
     detection: float = 0.0
+    planned: float = 0.0
     activation: float = 0.0
     device: float = 0.0
     restart: float = 0.0
@@ -94,9 +111,10 @@ class Course:
 
         A spare still in repair holds up any recovery, but only until it is back, however often this starts again.
         """
-        waiting = max(self.activation + max(0.0, held_up - self.detection), self.device)
+        waiting = max(self.activation + max(0.0, held_up - self.detection - self.planned), self.device)
         return [
             ("detection", self.detection),
+            ("planned", self.planned),
             ("waiting", waiting),
             ("restart", self.restart),
             ("recovery", self.recovery),
@@ -110,6 +128,8 @@ def longer(one: Course, other: Course, held_up: float) -> Course:
     """
     total = max(length(course.steps(held_up)) for course in (one, other))
     graver = max(one, other, key=lambda course: length(course.steps(held_up)[1:]))
+    if total == inf:  # nobody is left who could come
+        return graver
     return replace(graver, detection=graver.detection + total - length(graver.steps(held_up)))
 
 
@@ -121,12 +141,12 @@ class Recovery:
         scenario: Scenario,
         trace: Trace,
         stores: Stores,
-        pool: SparePool,
+        fleet: Fleet,
         ledger: Ledger,
         running: float,
         capacity: Capacity,
     ) -> None:
-        self.scenario, self.trace, self.stores, self.pool, self.ledger = scenario, trace, stores, pool, ledger
+        self.scenario, self.trace, self.stores, self.fleet, self.ledger = scenario, trace, stores, fleet, ledger
         self.running = running
         self.capacity = capacity
         self.out = capacity.blocks() if capacity.out else ()  # what is out when it begins stays out of it to its end
@@ -136,7 +156,9 @@ class Recovery:
         self.killed_at: float | None = None  # wall time at which processes died or rolled back: unfinished writes end
         self.fates: dict[str, bool] = {}  # tier -> its copy is bad: the same for the whole recovery
         self.lost = 0.0  # work booked as wasted so far, seconds
-        self.ready = 0.0  # wall time at which all replacements are at hand
+        self.stopped_until = 0.0  # wall time at which a planned stop, with the save before it, ends
+        self.asked: list[tuple[Taken, float, float]] = []  # replacements; when the failure was known; when it struck
+        self.ready = 0.0  # wall time at which they are at hand; what it takes to start them comes on top
         self.course = Course()
         self.down: Down = []
         self.plan = Plan("", None)
@@ -147,8 +169,12 @@ class Recovery:
         now = strike.wall
         self.strikes.append(strike)
         self.damage = self.damage.join(strike.damage)
-        as_of = now if self.killed_at is None else self.killed_at
+        as_of = now if self.killed_at is None else min(now, self.killed_at)
         self.moment = self.stores.moment(self.running, as_of, self.damage.corrupt_since)
+        if strike.notice != NO_WARNING and len(self.strikes) == 1:
+            self.moment, saving = self.stores.save_on_notice(self.moment, strike)
+            self.stopped_until = now + saving + strike.stop
+            as_of += saving
         if self.out:
             self.moment = replace(self.moment, out=self.out)
         decision = decide(self.scenario.tiers, self.damage, self.moment, self.scenario.platform, self._copy_is_bad)
@@ -157,10 +183,12 @@ class Recovery:
         if not self.in_place:
             self.killed_at = as_of  # what was still being written belongs to the work that is given up
         self._lose_work()
-        ready = replace_nodes(strike, self.stores, self.pool)
-        self.ready = max(self.ready, ready)
+        taken = replace_nodes(strike, self.stores, self.fleet)
+        if taken is not None:
+            self.asked.append((taken, self.fleet.called(strike) + ROUNDING, now))
+            self.ready = self._at_hand()
         if self.capacity.tier is not None:
-            self.back.append(back(strike, ready, self.scenario, self.capacity.tier))
+            self.back.append(back(strike, taken, self.scenario, self.capacity.tier))
         fresh = self._course(strike, decision.failed, remaps > 0)
         again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery))
         held_up = 0.0 if self.plan.out else self.ready - now  # those left wait for nobody
@@ -169,6 +197,19 @@ class Recovery:
                 again = longer(self._course(earlier, 0.0, False), again, held_up)
         self.course = longer(fresh, again, held_up)
         self.down = self.course.steps(held_up)
+
+    def held_longer(self) -> float:
+        """Seconds by which what befell the spares meanwhile holds up the job beyond what was thought."""
+        if not self.asked or self.plan.out:
+            return 0.0
+        before, self.ready = self.ready, self._at_hand()
+        return max(0.0, self.ready - before) if self.ready < inf else 0.0
+
+    def _at_hand(self) -> float:
+        """Wall time from which the last replacement could start; that of its failure where it could at once."""
+        activation = self.scenario.spare_activation
+        times = [(taken.ready - activation, known, struck) for taken, known, struck in self.asked]
+        return max(struck if ready <= known else ready for ready, known, struck in times)
 
     def catch_up(self, seconds: float) -> None:
         """No failure: stand still until what comes back has caught up."""
@@ -239,25 +280,22 @@ class Recovery:
             recovery += restart.pause
         return Course(
             detection=strike.detect,
-            activation=self.scenario.spare_activation if strike.nodes else 0.0,
+            planned=max(0.0, self.stopped_until - strike.wall),
+            activation=self.scenario.spare_activation if strike.slots else 0.0,
             device=device,
             restart=restart.seconds(strike.damage),
             recovery=recovery,
         )
 
 
-def replace_nodes(strike: Strike, stores: Stores, pool: SparePool) -> float:
-    """Send broken nodes to repair and reserve spares for them; the wall time at which these are at hand."""
+def replace_nodes(strike: Strike, stores: Stores, fleet: Fleet) -> Taken | None:
+    """Send broken nodes to repair and ask for others; None where the failure takes no node out."""
     if strike.damage.hosts:
         stores.losses.append((strike.wall, strike.damage))
-    if not strike.nodes:
-        return strike.wall
-    for _ in range(strike.nodes):
-        pool.send_to_repair(strike.wall + strike.repair)
-    return pool.take(strike.nodes, strike.wall)
+    return fleet.replace(strike) if strike.slots else None
 
 
-def back(strike: Strike, ready: float, scenario: Scenario, tier: ReplicaGroup) -> float:
+def back(strike: Strike, taken: Taken | None, scenario: Scenario, tier: ReplicaGroup) -> float:
     """Wall time at which what was struck could contribute again: detected, replaced, started anew, caught up.
 
     A row remap is served by this start, beside the reset that it needs.
@@ -265,12 +303,13 @@ def back(strike: Strike, ready: float, scenario: Scenario, tier: ReplicaGroup) -
     restart = scenario.restart
     course = Course(
         detection=strike.detect,
-        activation=scenario.spare_activation if strike.nodes else 0.0,
+        activation=0.0 if taken is None else scenario.spare_activation,
         device=max(strike.wait, restart.reset if strike.remap else 0.0),
         restart=restart.process + restart.communicator + restart.warmup,
         recovery=tier.catch_up,
     )
-    return strike.wall + length(course.steps(ready - strike.wall))
+    held_up = 0.0 if taken is None else taken.ready - scenario.spare_activation - strike.wall
+    return strike.wall + length(course.steps(held_up))
 
 
 def length(down: Down) -> float:

@@ -41,6 +41,7 @@ def _trace(classes: tuple[FailureClass, ...], horizon: float, seed: int, replica
 
 
 def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[str, Any]:
+    job.fleet.count()
     seconds, tally = job.ledger.seconds, job.tally
     row: dict[str, Any] = {"point": scenario.id, "replication": replication, "wall_s": wall}
     row.update({f"{name}_s": seconds[name] for name in LEDGER})
@@ -48,6 +49,7 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
         at_risk_s=job.at_risk(),
         steps=int(seconds["productive"] / scenario.useful_step + 1e-6),
         failures=tally.failures,
+        interruptions=tally.interruptions,
         failures_idle=tally.failures_idle,
         fallbacks=tally.fallbacks,
         rollbacks=tally.rollbacks,
@@ -56,6 +58,12 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
         cost_failures_s=job.ledger.lost_to_failures,
         touch_failures=tally.touch_failures,
         touch_lost_s=tally.touch_lost,
+        planned_stops=tally.planned_stops,
+        found_early=tally.found_early,
+        joins_failed=tally.joins_failed,
+        selections=tally.selections,
+        borrowed=tally.borrowed,
+        retired=tally.retired,
         by_class=json.dumps(tally.by_class, sort_keys=True),
         by_tier=json.dumps(dict(tally.by_tier), sort_keys=True),
         overhead_by_tier=json.dumps(job.ledger.overhead_by_tier, sort_keys=True),

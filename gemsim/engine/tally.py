@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gemsim.engine.faults import Strike
+from gemsim.engine.strike import Strike
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.decide import first_covering
 from gemsim.protection.tier import HELD, START, Plan
@@ -22,6 +22,13 @@ class Tally:
     fallbacks: int = 0
     rollbacks: int = 0  # failures recovered to an older version
     unrecoverable: int = 0
+    interruptions: int = 0  # stops of the job by failures; those that join a recovery are not counted again
+    planned_stops: int = 0
+    found_early: int = 0  # failures that a health check found before they struck
+    joins_failed: int = 0  # spares that were called and did not join
+    selections: int = 0  # times that hosts were chosen anew
+    borrowed: int = 0  # nodes taken from other jobs
+    retired: int = 0  # nodes given up for good
     touch_failures: int = 0
     touch_lost: float = 0.0
     by_class: dict[str, list[float]] = field(default_factory=dict)  # class -> [count, seconds lost]
@@ -30,6 +37,7 @@ class Tally:
     def close(self, scenario: Scenario, strikes: list[Strike], plan: Plan, cost: float) -> None:
         """One recovery is over by `plan`: its cost goes to the failure that began it."""
         self.unrecoverable += plan.tier == START
+        strikes = [s for s in strikes if scenario.classes[s.event.index].scope != "planned"] or strikes
         self.rollbacks += len(strikes) if plan.version is not None else 0
         touched = [self._count(scenario, strike, plan.tier) for strike in strikes]
         self.touch_failures += sum(touched)

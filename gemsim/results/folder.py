@@ -58,13 +58,18 @@ def replace_durably(temporary: Path, target: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step; a file that holds `text` already is left alone."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` in one step; a file that holds it already is left alone."""
     with writing(path):
-        if path.is_file() and path.read_bytes() == text.encode():
+        if path.is_file() and path.read_bytes() == content:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.tmp")
         with temporary.open("wb") as stream:
-            stream.write(text.encode())
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         replace_durably(temporary, path)

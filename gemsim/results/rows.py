@@ -23,7 +23,11 @@ from gemsim.results.ledger import LEDGER
 CLOSURE = 1e-9  # the ledger sums to the wall time within this share of it
 _SECONDS = ("wall_s", *(f"{name}_s" for name in LEDGER), "at_risk_s")
 _LOSSES = ("wasted_failures_s", "cost_failures_s", "touch_lost_s")
-_COUNTS = ("steps", "failures", "failures_idle", "fallbacks", "rollbacks", "unrecoverable", "touch_failures")
+FLEET = ("planned_stops", "found_early", "joins_failed", "selections", "borrowed", "retired")
+_COUNTS = (
+    *("steps", "failures", "interruptions", "failures_idle", "fallbacks", "rollbacks", "unrecoverable"),
+    *("touch_failures", *FLEET),
+)
 _TEXTS = ("by_class", "by_tier", "overhead_by_tier")
 NUMBERS = (*_SECONDS, *_LOSSES, *_COUNTS)
 ROW_COLUMNS = ("point", "replication", *NUMBERS, *_TEXTS)

@@ -22,7 +22,7 @@ from gemsim.results import estimate
 from gemsim.results.choice import Candidate, Choice, choose
 from gemsim.results.estimate import Floats, Interval
 from gemsim.results.ledger import LEDGER
-from gemsim.results.rows import NUMBERS
+from gemsim.results.rows import FLEET, NUMBERS
 
 RESULT_COLUMNS = (
     *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
@@ -30,22 +30,31 @@ RESULT_COLUMNS = (
     *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
     *("cost_s_per_failure_analytic", "overhead_analytic"),
-    *("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr"),
-    *("failures", "wasted_s_per_failure", "cost_s_per_failure"),
+    *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
+    *("interval_s", "optimum_ettr"),
+    *("wall_s", "wall_s_lo", "wall_s_hi", "failures", "failures_lo", "failures_hi"),
+    *("wasted_s_per_failure", "cost_s_per_failure"),
     *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi", "rollback_per_failure"),
     "recovered_by",
     *("unrecoverable_per_run", "unrecoverable_per_run_lo", "unrecoverable_per_run_hi"),
     *("touch_share_failures", "touch_share_lost", "ettr_perfect"),
+    *("interruptions", "failures_idle", "planned_stops", "found_early"),
+    *("joins_failed", "selections", "borrowed", "retired"),
     *(f"time_{name}" for name in LEDGER),
     *("caution", "profile", "modelled", "point"),
 )
-_STATIC = ("step_overhead", "memory_overhead", "survivable_burst_pages", "interval_s", "optimum_ettr")
+_STATIC = (
+    *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
+    *("interval_s", "optimum_ettr"),
+)
 _PROFILE = ("profile", "modelled")
 _TWIN = (
     *("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
     *("cost_s_per_failure_analytic", "overhead_analytic"),
 )
+
+PER_RUN = ("interruptions", "failures_idle", *FLEET)  # counts, shown as their mean over replications
 
 EXTRAPOLATED = "EXTRAPOLATED"  # in a note: a cost lies beyond what its profile holds
 BEYOND_PROFILE = "costs extrapolated beyond their profile"
@@ -185,7 +194,8 @@ def _numbers(run: Mapping[str, Floats]) -> Row:
     row: Row = {"replications": len(wall), "ettr": ettr.value}
     row |= {"ettr_lo": max(ettr.lo, 0.0), "ettr_hi": min(ettr.hi, 1.0)} if len(wall) > 1 else {}
     row["ettr_meta"] = _mean(shares["productive"] + shares["degraded"])
-    row["failures"] = _mean(failures)
+    row |= _bounds("wall_s", estimate.mean_interval(wall)) | _bounds("failures", estimate.mean_interval(failures))
+    row |= {name: _mean(run[name]) for name in PER_RUN}
     row["wasted_s_per_failure"] = estimate.ratio_interval(run["wasted_failures_s"], failures).value
     row["cost_s_per_failure"] = estimate.ratio_interval(run["cost_failures_s"], failures).value
     row |= _bounds("fallback_per_failure", estimate.share_interval(run["fallbacks"], failures))

@@ -88,7 +88,7 @@ def forgotten_in_the_fall() -> AbstractContextManager[None]:
 
 def one_gpu_alone() -> AbstractContextManager[None]:
     """A switch is taken for the GPU that its failure names."""
-    return replaced("gemsim.engine.faults:struck_by", lambda original: lambda scope, *args: original("link", *args))
+    return replaced("gemsim.engine.strike:struck_by", lambda original: lambda scope, *args: original("link", *args))
 
 
 def stops_for_all() -> AbstractContextManager[None]:

@@ -110,7 +110,7 @@ def rack_loses_one_node() -> AbstractContextManager[None]:
 
         return alone
 
-    return replaced("gemsim.engine.faults:consequence", make)
+    return replaced("gemsim.engine.strike:consequence", make)
 
 
 def one_loss_more_is_survived() -> AbstractContextManager[None]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from gemsim.errors import Infeasible, NotCovered
 from gemsim.results.ledger import LEDGER
+from gemsim.results.rows import FLEET
 from gemsim.spec.study import Requirement
 from gemsim.study.design import expand
 from gemsim.study.points import Model
@@ -23,7 +24,7 @@ from gemsim.study.sweep import Plan
 
 WALL = 1e6
 SLEEP = "GEMSIM_TEST_SLEEP"  # only a run that is to be caught in the middle takes its time
-COUNTS = ("steps", "failures_idle", "unrecoverable", "touch_failures")
+COUNTS = ("steps", "interruptions", "failures_idle", "unrecoverable", "touch_failures", *FLEET)
 
 
 @dataclass(frozen=True)

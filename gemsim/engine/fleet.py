@@ -1,0 +1,215 @@
+"""The nodes of job and pool by identity: who stands in which place, who is a lemon, who is to go for good.
+
+A place of the job keeps its number, its rack and its part of every stripe; the node that stands in it changes. What
+strikes a place strikes whoever stands there. What strikes a device strikes it where it is, or nobody notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf, isinf
+
+from gemsim.engine.claims import Taken
+from gemsim.engine.pools import Pools
+from gemsim.engine.repair import Shop
+from gemsim.engine.strike import Strike, Striker
+from gemsim.engine.tally import Tally
+from gemsim.failures.classes import NO_TIME, FailureClass
+from gemsim.failures.trace import Event, Trace
+from gemsim.scenario import Scenario
+from gemsim.scenario.fleet import RepairPlan, Stage
+
+NOWHERE = -1
+STRANGERS = 10**9  # numbers from here on: nodes that broke while they were being started, known to nobody by then
+ONE_STAGE = RepairPlan((Stage("repair", NO_TIME, 0.0, 0.0, 0),), 0.0, None)  # each repair in the time of its class
+
+
+@dataclass(slots=True)
+class Record:
+    """The failures of one node, for the rule that retires it."""
+
+    times: list[float]
+    score: float = 0.0
+    last: float = 0.0
+
+
+class Fleet:
+    """All nodes. Node numbers below the job's size stand in the place of that number at the start."""
+
+    def __init__(self, scenario: Scenario, trace: Trace, tally: Tally) -> None:
+        self.scenario, self.trace, self.tally = scenario, trace, tally
+        self.plan = scenario.fleet
+        self.grid = scenario.platform.grid
+        self.places = self.grid.count("node")
+        self.pools = Pools(self.plan.spares, Shop(self.plan.repair or ONE_STAGE), jobs=self.places)
+        self.moved: dict[int, int] = {}  # place -> the node in it, where that is another than at the start
+        self.place_of: dict[int, int] = {}  # the same the other way round; NOWHERE: not in the job
+        self.coming: list[tuple[tuple[int, ...], Taken, Event]] = []  # places, who was asked for, by which failure
+        self.cured: set[int] = set()  # nodes that repair made ordinary
+        self.records: dict[int, Record] = {}
+        self.strangers = STRANGERS
+        self.per_node = [self._per_node(kind) for kind in scenario.classes]
+        spares = self.plan.spares
+        self.at_once = not (spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold)
+        self.lemons = any(kind.frailty is not None for kind in scenario.classes)
+
+    def node_in(self, place: int) -> int:
+        """The node that stands in a place of the job."""
+        return self.moved.get(place, place)
+
+    def where(self, node: int) -> int:
+        """The place of the job in which a node stands, or NOWHERE."""
+        return self.place_of.get(node, node if node < self.places else NOWHERE)
+
+    def struck(self, event: Event, now: float) -> int:
+        """The GPU of the job that a failure strikes, or NOWHERE: an idle spare failed, or nothing is there."""
+        kind = self.scenario.classes[event.index]
+        if event.bound:
+            return self._struck_device(event, kind, now)
+        if event.unit >= kind.units:
+            spare = (event.unit - kind.units) // self.per_node[event.index]
+            self.pools.settle(now)
+            node = self.pools.idle_node(spare)
+            if node is not None:
+                self._lose(node, event, kind, now)
+            return NOWHERE
+        if kind.clock == "gpu":
+            return event.unit
+        u = self.trace.mark(event, "device")
+        if kind.clock == "node":
+            return min(event.unit * self.grid.per_node + int(u * self.grid.per_node), self.grid.gpus - 1)
+        return min(int(u * self.grid.gpus), self.grid.gpus - 1)
+
+    def _struck_device(self, event: Event, kind: FailureClass, now: float) -> int:
+        """Where a device of the fleet is hit: in the job, among the spares, or where nobody notices."""
+        node, part = divmod(event.unit, self.per_node[event.index])
+        if self.lemons and node in self.cured and not event.again:
+            return NOWHERE
+        place = self.where(node)
+        if place == NOWHERE:
+            if kind.fails_idle:
+                self._lose(node, event, kind, now)
+            return NOWHERE
+        if kind.clock == "node":
+            part = int(self.trace.mark(event, "device") * self.grid.per_node)
+        return min(place * self.grid.per_node + part, self.grid.gpus - 1)
+
+    def _lose(self, node: int, event: Event, kind: FailureClass, now: float) -> None:
+        """A spare fails where it stands, if it stands by and is powered."""
+        marks = self._marks(event)
+        seconds = float(kind.repair.quantile(marks("repair"))) if self.plan.repair is None else None
+        self.tally.failures_idle += self.pools.lose_idle(node, now, marks, seconds)
+
+    def device(self, event: Event, gpu: int) -> int:
+        """The device of the fleet that stands at this GPU now, as the clock of the failure's class numbers them."""
+        place, part = divmod(gpu, self.grid.per_node)
+        node = self.node_in(place)
+        return node * self.grid.per_node + part if self.scenario.classes[event.index].clock == "gpu" else node
+
+    def judged(self, striker: Striker, event: Event, gpu: int, *, region: str, now: float) -> Strike:
+        """The strike of a failure, once it is known whether its node is retired for it, and whether a health check had
+        found it before: then the job can save first."""
+        kind = self.scenario.classes[event.index]
+        hardware = kind.clock != "job" and kind.scope != "process"
+        retired = hardware and self._blame(gpu, now)
+        strike = striker.strike(event, now, gpu, region=region, retired=retired)
+        checks = self.plan.checks
+        if checks is None or not hardware or not strike.slots or self.trace.mark(event, "check") >= checks.finds:
+            return strike
+        self.tally.found_early += 1
+        return replace(strike, detect=0.0, notice=inf)
+
+    def replace(self, strike: Strike) -> Taken:
+        """Nodes leave for repair or for good, and others are asked for; what that comes to."""
+        marks, now = self._marks(strike.event), strike.wall
+        for place in strike.slots:
+            self._leave(place, strike, marks)
+        taken = self.pools.take(len(strike.slots), now, marks, begin=self.called(strike))
+        self.coming.append((strike.slots, taken, strike.event))
+        self._note_cured()
+        return taken
+
+    def called(self, strike: Strike) -> float:
+        """Wall time at which others are called for: when the failure is known, if calling takes time at all; where
+        they stand by, only a repair can hold the job up, and it has begun before."""
+        return strike.wall if self.at_once else strike.wall + strike.detect
+
+    def settle_in(self, now: float) -> None:
+        """The job runs again: who was asked for stands in the places, and a selection draws all hosts anew."""
+        self.pools.settle(now)
+        drawn: Event | None = None
+        for places, taken, event in self.coming:
+            for place, node in zip(places, taken.nodes, strict=False):
+                self._put(place, node)
+            if taken.selected and self.plan.spares.reshuffle:
+                drawn = event
+        self.coming.clear()
+        self._note_cured()
+        if drawn is not None:
+            running = [self.node_in(place) for place in range(self.places)]
+            for place, node in self.pools.reshuffle(running, now, self.trace.mark(drawn, "hosts")):
+                self.place_of[running[place]] = NOWHERE
+                self._put(place, node)
+
+    def _put(self, place: int, node: int) -> None:
+        self.moved[place] = node
+        self.place_of[node] = place
+
+    def _leave(self, place: int, strike: Strike, marks: Callable[[str], float]) -> None:
+        """The node in a place leaves it, or a healthy one that is blamed in its stead."""
+        node = self.node_in(place)
+        if self.where(node) != place:  # another was asked for, and breaks before it is in place
+            node, self.strangers = self.strangers, self.strangers + self.plan.spares.unit
+        elif self.plan.repair is not None and marks("misdiagnosed") < self.plan.repair.misdiagnosis:
+            node = self._innocent(place, marks("blamed"))
+        self.place_of[node] = NOWHERE
+        if strike.retired:
+            self.tally.retired += 1
+            assert self.plan.retire is not None
+            self.pools.retire(node, strike.wall, self.plan.retire.restock)
+        elif self.plan.repair is None:
+            self.pools.send_for([node], strike.wall, strike.repair)
+        else:
+            self.pools.send([node], strike.wall, marks)
+
+    def _innocent(self, place: int, u: float) -> int:
+        """A healthy node of the job, whose place the one to blame now takes."""
+        other = min(int(u * self.places), self.places - 1)
+        node, guilty = self.node_in(other), self.node_in(place)
+        if self.where(node) != other:
+            return guilty
+        self._put(other, guilty)
+        return node
+
+    def _blame(self, gpu: int, now: float) -> bool:
+        """Count a failure of the node at this GPU; True when it is to go for good."""
+        rule = self.plan.retire
+        if rule is None:
+            return False
+        record = self.records.setdefault(self.node_in(gpu // self.grid.per_node), Record([]))
+        if isinf(rule.half_life):
+            record.times = [when for when in record.times if now - when <= rule.window] + [now]
+            return len(record.times) >= rule.failures
+        record.score = record.score * 0.5 ** ((now - record.last) / rule.half_life) + 1.0
+        record.last = now
+        return record.score >= rule.failures
+
+    def _note_cured(self) -> None:
+        """Repair makes a lemon ordinary, unless it silently failed."""
+        back = self.pools.came_back()
+        if self.lemons and self.plan.repair is not None:
+            for _, unit, mended in back:
+                if mended:
+                    self.cured.update(self.pools.nodes_of(unit))
+
+    def count(self) -> None:
+        """Take over what the pools have counted."""
+        self.tally.selections, self.tally.borrowed = self.pools.selections, self.pools.borrowed
+        self.tally.joins_failed = self.pools.failed_joins
+
+    def _marks(self, event: Event) -> Callable[[str], float]:
+        return lambda name: self.trace.mark(event, name)
+
+    def _per_node(self, kind: FailureClass) -> int:
+        return self.grid.per_node if kind.clock == "gpu" else 1

@@ -1,0 +1,35 @@
+"""What has struck unseen: silent corruptions, and slow nodes, at whose pace all others go until they are found."""
+
+from __future__ import annotations
+
+from gemsim.failures.trace import Event
+
+
+class Hidden:
+    """Failures between their stroke and their detection."""
+
+    def __init__(self) -> None:
+        self.gpus: dict[Event, int] = {}
+        self.slow: dict[Event, tuple[float, int]] = {}  # event -> (share of the job's speed it costs, its place)
+
+    def add(self, event: Event, gpu: int, slower: float, place: int) -> None:
+        """A failure begins; `slower` is 0 for what costs no speed."""
+        self.gpus[event] = gpu
+        if slower:
+            self.slow[event] = (slower, place)
+
+    def find(self, event: Event) -> int:
+        """The GPU of a failure that is detected now; it holds up nobody any more once it is dealt with."""
+        self.slow.pop(event, None)
+        return self.gpus.pop(event)
+
+    def leave(self, places: tuple[int, ...]) -> None:
+        """Nodes have left these places, and slow ones with them."""
+        for event in [event for event, (_, place) in self.slow.items() if place in places]:
+            del self.slow[event]
+            del self.gpus[event]
+
+    def slowest(self) -> tuple[float, int]:
+        """(share of the speed lost, failure class) of the slowest node; needs one."""
+        event = max(self.slow, key=lambda one: self.slow[one][0])
+        return self.slow[event][0], event.index
