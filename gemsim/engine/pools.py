@@ -39,6 +39,7 @@ class Pools:
         self.shop = shop
         self.gone = 0  # nodes retired
         self.failures_idle = 0
+        self._met = -inf  # when the last has started of those that were at hand when asked for
         self._plan, self._unit = plan, plan.unit
         self._state = Standby(plan, shop, jobs)
         # Of the first kind nobody who comes back later can start sooner, so that a request is met when it is made.
@@ -63,8 +64,8 @@ class Pools:
 
     @property
     def ready(self) -> float:
-        """Wall time at which all that was asked for has started; -inf when nothing is open."""
-        return max((claim.taken.ready for claim in self._state.claims.values()), default=-inf)
+        """Wall time at which all that was asked for so far has started; not later than now when it has."""
+        return max([self._met, *(claim.taken.ready for claim in self._state.claims.values())])
 
     def came_back(self) -> list[Return]:
         """Who came out of repair since this was last asked, as (wall time, first node of its unit, mended or not)."""
@@ -124,7 +125,9 @@ class Pools:
                 nodes = [state.pop(first, now) for _ in range(units)]
                 if self._unit > 1:
                     nodes = [node for unit in nodes for node in range(unit, unit + self._unit)]
-                return Taken(count, nodes, begin + self._plan.activation[first])
+                taken = Taken(count, nodes, begin + self._plan.activation[first])
+                self._met = max(self._met, taken.ready)
+                return taken
         taken = Taken(count, [], inf)
         state.open(Claim(taken, marks, begin, count), now)
         self._look_ahead()
@@ -144,7 +147,7 @@ class Pools:
         it is not an idle, powered one."""
         self._state.settle(now)
         unit = self._head(node)
-        if not self._state.remove(unit, now):
+        if not self._state.lose(unit, now):
             return False
         self.failures_idle += 1
         if seconds is None:

@@ -44,7 +44,7 @@ class Standby:
         self._order = 0
         self._lending = self._choosing = False
         self._sure: set[int] = set()  # mended while a request lacks nodes
-        self._doubtful: set[int] = set()  # in repair because they did not start
+        self._doubtful: set[int] = set()  # in repair, and spares that did not start or broke idle
         self._shelf: list[int] = []  # back from there, and not to be tried again by open requests
 
     def clone(self) -> Standby:
@@ -83,6 +83,14 @@ class Standby:
                 self._since[kind] += now * self.size(unit)
                 return True
         return False
+
+    def lose(self, unit: int, now: float) -> bool:
+        """An idle, powered unit breaks; mended it is a spare as before, which may not start."""
+        if not self.remove(unit, now):
+            return False
+        if self.plan.join_fails:
+            self._doubtful.add(unit)
+        return True
 
     def put_mended(self, unit: int, now: float) -> None:
         """A unit comes from repair or from another job: hot while there are too few of these, else warm."""
