@@ -25,6 +25,7 @@ MEANINGS: dict[str, str] = {
     "cluster.gpus_per_node": "GPUs of one node.",
     "cluster.nodes_per_rack": "Nodes that share a rack.",
     "cluster.racks_per_switch": "Racks behind one switch.",
+    "cluster.racks_per_power": "Racks on one power feed, counted apart from switches: neither need contain the other.",
     "cluster.gpu": "GPU type: memory, HBM and NVLink bandwidth, peak FLOP/s.",
     "cluster.spare_nodes": "Nodes that stand by.",
     "cluster.spare_activation": "From the call for a spare until it can start.",
@@ -135,7 +136,8 @@ MEANINGS: dict[str, str] = {
     # tiers
     "tier.name": "What sweeps and results call the tier; needed where two tiers have one kind.",
     "protection.retry.granularity": "What is run again; `mixed` takes the least that restores what was lost.",
-    "protection.stripe.layout": "Pages of one GPU, or one member in each of several GPUs, nodes or racks.",
+    "protection.stripe.layout": "Pages of one GPU, or one member in each of several GPUs, nodes, racks, "
+    "switches or power domains.",
     "protection.stripe.k": "Data members.",
     "protection.stripe.m": "Parity members; 0 is no code.",
     "protection.stripe.mapping": "Which page is in which stripe; only for `layout: gpu`.",

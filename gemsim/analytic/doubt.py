@@ -42,7 +42,14 @@ def doubt(scenario: Scenario, groups: Groups, found: tuple[Branch, ...], main: C
         total += rolled * (tau / 2.0 * min(1.0, mild) + scenario.timeline.step)
     squares = sum(r * d * d for r, d in everything)
     again = squares / 2.0 + standing * standing / rate + mild * tau / 2.0
+    if never_hit(scenario):
+        again = 0.0
     return total + sum(_of_class(kind, rate, again, standing / rate + tau) for kind in scenario.classes)
+
+
+def never_hit(scenario: Scenario) -> bool:
+    """Nothing fails while the job stands still: all classes are on the clock of running time."""
+    return all(kind.exposure == "running" for kind in scenario.classes)
 
 
 def _by_phase(found: tuple[Branch, ...]) -> float:

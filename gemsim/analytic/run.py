@@ -11,11 +11,15 @@ from typing import Any
 
 from gemsim.analytic.capacity import Missing, fall_cost, missing
 from gemsim.analytic.copies import one_short
-from gemsim.analytic.doubt import doubt
+from gemsim.analytic.doubt import doubt, never_hit
+from gemsim.analytic.evened import is_even, run_seconds
 from gemsim.analytic.expected import expected, outcomes, standing_still
 from gemsim.analytic.groups import Groups, joined
 from gemsim.analytic.markov import down_at_once
-from gemsim.analytic.renewal import general_ettr, interruptions
+from gemsim.analytic.refusals import plain_spares, refuse
+from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
+from gemsim.analytic.varied import per_failure, varied
+from gemsim.analytic.waits import Run, Waits, waits
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
@@ -23,7 +27,6 @@ from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
 
-SILENT_LIMIT = 0.05  # rate x latency up to which first order holds
 WAIT_LIMIT = 1e-4  # share of failures that may find no spare before waiting must be modelled
 NEGLIGIBLE = 1e-5  # share of time, a hundredth of what a run of this size can tell
 UNCOVERED_START = 1e-6  # failures per run that no tier recovers before the renewal form breaks down
@@ -33,16 +36,25 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     """`ettr_analytic`, `analytic_kind` (exact or first_order) and `analytic_error` (absolute). Raises NotCovered.
 
     exact: exponential classes on the wall clock, fixed detection, one checkpoint tier rolled back to. Everything
-    else within reach is first order, with the size of the first neglected terms as its error.
+    else within reach is first order, with the size of the first neglected terms as its error. Unlike devices, failures
+    that follow others and drifts become plain classes first (`evened`).
     """
+    refuse(scenario)
+    if all(is_even(kind) for kind in scenario.classes):
+        return _steady(scenario)
+    return varied(scenario, _steady)
+
+
+def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
+    """The same for plain classes of constant rates; `course`: how often nodes leave in equal parts of the run, relative
+    to that (none: as if a spare were always at hand)."""
     found = outcomes(scenario)
-    _refuse(scenario, found)
     main = _main_tier(scenario, found)
-    groups, lost = _with_capacity(scenario, found, main)
+    scenario, groups, lost, out = _with_waits(scenario, found, main, course)
     pace = _pace(scenario, main)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
     kinds = groups.kinds()
-    standing = interruptions(**kinds)
+    standing = _interruptions(scenario, groups)
     ettr = general_ettr(
         steps * pace,
         delta,
@@ -57,19 +69,64 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
     groups.doubt += lost.error + fall_cost(scenario, lost)
+    ettr *= 1.0 - out
     error = _error(scenario, groups, ettr, 0.0 if main is None else steps * pace)
-    inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins
+    inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
     kind = "exact" if inexact < NEGLIGIBLE else "first_order"
     others = expected(
         scenario,
         found,
         ettr=ettr,
-        wall_per_running=standing.wall_per_running,
+        wall_per_running=standing.wall_per_running / (1.0 - out),
         standing=groups.standing,
         degraded=degraded,
         stops=lambda branch: lost.stops(scenario, branch),
     )
-    return {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, **others}
+    said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error}
+    return said | (per_failure(others, found) if any(one.batch for one in scenario.classes) else others)
+
+
+def _with_waits(
+    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, course: tuple[float, ...]
+) -> tuple[Scenario, Groups, Missing, float]:
+    """The scenario with the mean time to start a spare, what the renewal form then takes, and the share of the time in
+    which a node is lacking."""
+    groups, lost = _with_capacity(scenario, found, main)
+    waiting = _waiting(scenario, found, groups, course)
+    if waiting is None:
+        return scenario, groups, lost, 0.0
+    scenario = waiting.applied(scenario)
+    groups, lost = _with_capacity(scenario, found, main)
+    groups.doubt += waiting.doubt + groups.rate * waiting.error
+    return scenario, groups, lost, waiting.out
+
+
+def _waiting(scenario: Scenario, found: tuple[Branch, ...], groups: Groups, course: tuple[float, ...]) -> Waits | None:
+    """What waiting for spares costs; None where one that can start at once is all but always at hand."""
+    replacing = [b for b in found if b.action == "replace"] if course else []
+    alone = all(len(b.damage.hosts) <= 1 for b in replacing)
+    if plain_spares(scenario) and alone and _no_spare(scenario) <= WAIT_LIMIT:
+        return None
+    if any(b.ending == "go_on" for b in replacing):
+        if plain_spares(scenario) and not scenario.spare_nodes and all(b.ending == "go_on" for b in replacing):
+            return None  # what is out comes back after its own repair
+        raise NotCovered(
+            f"{_no_spare(scenario):.2g} of replacements find no spare while groups are out; not in the closed form"
+        )
+    if not replacing:
+        return None
+    per_running = _interruptions(scenario, groups).wall_per_running
+    run = Run(1.0 / per_running, groups.standing / groups.rate, run_seconds(scenario, 1.0 / per_running), course)
+    return waits(scenario, found, run)
+
+
+def _interruptions(scenario: Scenario, groups: Groups) -> Interruptions:
+    """How interruptions end and how long they last; none begins within another where all fail in running time."""
+    kinds = groups.kinds()
+    if not never_hit(scenario):
+        return interruptions(**kinds)
+    rolled, kept, in_place = (sum(rate for rate, _ in kinds[name]) for name in ("restarting", "keeping", "in_place"))
+    return Interruptions(rolled, kept, in_place, 1.0 + groups.standing)
 
 
 def _pace(scenario: Scenario, main: Checkpoint | None) -> float:
@@ -84,28 +141,9 @@ def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoi
     groups = _grouped(scenario, found, main, Missing())
     if all(branch.ending != "go_on" for branch in found):
         return groups, Missing()
-    still = interruptions(**groups.kinds()).wall_per_running
+    still = _interruptions(scenario, groups).wall_per_running
     lost = missing(scenario, found, wall_per_running=still)
     return _grouped(scenario, found, main, lost), lost
-
-
-def _refuse(scenario: Scenario, found: tuple[Branch, ...]) -> None:
-    """Raises NotCovered with the reason where no form applies."""
-    for kind in scenario.classes:
-        if kind.scope == "silent" and kind.rate * kind.detect.mean >= SILENT_LIMIT:
-            raise NotCovered(
-                f"silent corruption: rate x latency = {kind.rate * kind.detect.mean:.3g} is not below 0.05"
-            )
-        if kind.lifetime.kind != "exponential" and kind.units < 100:
-            raise NotCovered(
-                f"{kind.name}: {kind.units} {kind.lifetime.kind} clocks are too few to act as a Poisson stream"
-            )
-        if kind.lifetime.kind != "exponential" and not scenario.stationary:
-            raise NotCovered(f"{kind.name}: a new fleet with {kind.lifetime.kind} lives is not stationary")
-    dry = _no_spare(scenario)
-    waiting = [b for b in found if b.action == "replace" and b.ending != "go_on"]
-    if dry > WAIT_LIMIT and (scenario.spare_nodes or waiting):
-        raise NotCovered(f"{dry:.2g} of replacements find no spare; waiting for repairs is not in the closed form")
 
 
 def _no_spare(scenario: Scenario) -> float:

@@ -26,12 +26,12 @@ COMMANDS = {
     "systems": "List the named systems, or show one with the source of every constant.",
     "validate": "Set published outcomes beside ours; exit 1 if a check fails.",
     "calibrate": "Measure what coding costs on this machine, as a profile.",
+    "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
 NOT_BUILT = {  # what it will do, what to do until then
     "recommend": ("Search for the best design.", "sweep with `require:` names the best point"),
     "sensitivity": ("Which inputs decide the answer.", "sweep the input in question"),
     "explain": ("Follow one run failure by failure.", "rows/ in the output folder counts by class and tier"),
-    "fit": ("Fit failure laws to a log.", "write the classes under failures: in the study"),
     "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
     "timeline": ("Draw one run over time.", "rows/ in the output folder has the time by category"),
     "backtest": ("Replay a site's own failures.", "write the site's rates under failures: in the study"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, isinf
 
-from gemsim.engine.claims import Taken
+from gemsim.engine.claims import HOT, Taken
 from gemsim.engine.pools import Pools
 from gemsim.engine.repair import Shop
 from gemsim.engine.strike import Strike, Striker
@@ -21,7 +21,6 @@ from gemsim.scenario import Scenario
 from gemsim.scenario.fleet import RepairPlan, Stage
 
 NOWHERE = -1
-STRANGERS = 10**9  # numbers from here on: nodes that broke while they were being started, known to nobody by then
 ONE_STAGE = RepairPlan((Stage("repair", NO_TIME, 0.0, 0.0, 0),), 0.0, None)  # each repair in the time of its class
 
 
@@ -46,9 +45,11 @@ class Fleet:
         self.moved: dict[int, int] = {}  # place -> the node in it, where that is another than at the start
         self.place_of: dict[int, int] = {}  # the same the other way round; NOWHERE: not in the job
         self.coming: list[tuple[tuple[int, ...], Taken, Event]] = []  # places, who was asked for, by which failure
+        self.vacant: dict[int, float] = {}  # places whose node has left, where nobody has begun to start -> since when
+        self.left: list[int] = []  # nodes that have left since this was last read
+        self.drawn: Event | None = None  # the failure after which all hosts are drawn anew
         self.cured: set[int] = set()  # nodes that repair made ordinary
         self.records: dict[int, Record] = {}
-        self.strangers = STRANGERS
         self.per_node = [self._per_node(kind) for kind in scenario.classes]
         spares = self.plan.spares
         self.at_once = not (spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold)
@@ -65,6 +66,8 @@ class Fleet:
     def struck(self, event: Event, now: float) -> int:
         """The GPU of the job that a failure strikes, or NOWHERE: an idle spare failed, or nothing is there."""
         kind = self.scenario.classes[event.index]
+        if self.coming:
+            self._arrive(now)
         if event.bound:
             return self._struck_device(event, kind, now)
         if event.unit >= kind.units:
@@ -74,12 +77,12 @@ class Fleet:
             if node is not None:
                 self._lose(node, event, kind, now)
             return NOWHERE
-        if kind.clock == "gpu":
-            return event.unit
-        u = self.trace.mark(event, "device")
+        if kind.clock == "job":
+            return min(int(self.trace.mark(event, "device") * self.grid.gpus), self.grid.gpus - 1)
+        gpu, per_node = event.unit, self.grid.per_node
         if kind.clock == "node":
-            return min(event.unit * self.grid.per_node + int(u * self.grid.per_node), self.grid.gpus - 1)
-        return min(int(u * self.grid.gpus), self.grid.gpus - 1)
+            gpu = min(event.unit * per_node + int(self.trace.mark(event, "device") * per_node), self.grid.gpus - 1)
+        return NOWHERE if self.vacant and gpu // per_node in self.vacant else gpu
 
     def _struck_device(self, event: Event, kind: FailureClass, now: float) -> int:
         """Where a device of the fleet is hit: in the job, among the spares, or where nobody notices."""
@@ -112,7 +115,7 @@ class Fleet:
         found it before: then the job can save first."""
         kind = self.scenario.classes[event.index]
         hardware = kind.clock != "job" and kind.scope != "process"
-        retired = hardware and self._blame(gpu, now)
+        retired = hardware and gpu // self.grid.per_node not in self.vacant and self._blame(gpu, now)
         strike = striker.strike(event, now, gpu, region=region, retired=retired)
         checks = self.plan.checks
         if checks is None or not hardware or not strike.slots or self.trace.mark(event, "check") >= checks.finds:
@@ -120,13 +123,19 @@ class Fleet:
         self.tally.found_early += 1
         return replace(strike, detect=0.0, notice=inf)
 
-    def replace(self, strike: Strike) -> Taken:
-        """Nodes leave for repair or for good, and others are asked for; what that comes to."""
-        marks, now = self._marks(strike.event), strike.wall
-        for place in strike.slots:
-            self._leave(place, strike, marks)
-        taken = self.pools.take(len(strike.slots), now, marks, begin=self.called(strike))
-        self.coming.append((strike.slots, taken, strike.event))
+    def replace(self, strike: Strike) -> Taken | None:
+        """Nodes leave for repair or for good, and others are asked for; what that comes to. A place that nobody has
+        come to yet has nobody to lose: None if all are such."""
+        if self.coming:
+            self._arrive(strike.wall)
+        places = tuple(place for place in strike.slots if place not in self.vacant)
+        if not places:
+            return None
+        marks = self._marks(strike.event)
+        self._send_away([self._leaver(place, strike.event) for place in places], strike, marks)
+        self.vacant.update(dict.fromkeys(places, strike.wall))
+        taken = self.pools.take(len(places), strike.wall, marks, begin=self.called(strike))
+        self.coming.append((places, taken, strike.event))
         self._note_cured()
         return taken
 
@@ -135,49 +144,73 @@ class Fleet:
         they stand by, only a repair can hold the job up, and it has begun before."""
         return strike.wall if self.at_once else strike.wall + strike.detect
 
+    @property
+    def activation(self) -> float:
+        """Seconds to start whoever is at hand, begun anew after each failure; 0 where it differs and is in `ready`."""
+        return self.plan.spares.activation[HOT] if self.at_once else 0.0
+
     def settle_in(self, now: float) -> None:
         """The job runs again: who was asked for stands in the places, and a selection draws all hosts anew."""
         self.pools.settle(now)
-        drawn: Event | None = None
+        self._arrive(now)
+        self._note_cured()
+        if self.drawn is None:
+            return
+        running = [self.node_in(place) for place in range(self.places)]
+        for place, node in self.pools.reshuffle(running, now, self.trace.mark(self.drawn, "hosts")):
+            self.place_of[running[place]] = NOWHERE
+            self.left.append(running[place])
+            self._put(place, node)
+        self.drawn = None
+
+    def _arrive(self, now: float) -> None:
+        """Put into their places all who were asked for and have begun to start by now, and no failure ago."""
+        waiting = []
         for places, taken, event in self.coming:
+            if now <= self.vacant[places[0]] or now < taken.ready - self.activation:
+                waiting.append((places, taken, event))
+                continue
             for place, node in zip(places, taken.nodes, strict=False):
                 self._put(place, node)
+                del self.vacant[place]
             if taken.selected and self.plan.spares.reshuffle:
-                drawn = event
-        self.coming.clear()
-        self._note_cured()
-        if drawn is not None:
-            running = [self.node_in(place) for place in range(self.places)]
-            for place, node in self.pools.reshuffle(running, now, self.trace.mark(drawn, "hosts")):
-                self.place_of[running[place]] = NOWHERE
-                self._put(place, node)
+                self.drawn = event
+        self.coming = waiting
 
     def _put(self, place: int, node: int) -> None:
         self.moved[place] = node
         self.place_of[node] = place
 
-    def _leave(self, place: int, strike: Strike, marks: Callable[[str], float]) -> None:
-        """The node in a place leaves it, or a healthy one that is blamed in its stead."""
-        node = self.node_in(place)
-        if self.where(node) != place:  # another was asked for, and breaks before it is in place
-            node, self.strangers = self.strangers, self.strangers + self.plan.spares.unit
-        elif self.plan.repair is not None and marks("misdiagnosed") < self.plan.repair.misdiagnosis:
-            node = self._innocent(place, marks("blamed"))
-        self.place_of[node] = NOWHERE
+    def _leaver(self, place: int, event: Event) -> int:
+        """The node that leaves a place: who stands there, or a healthy one that is blamed in its stead."""
+        if self.misdiagnosed(event):
+            return self._innocent(place, self.trace.mark(event, "blamed"))
+        return self.node_in(place)
+
+    def _send_away(self, nodes: list[int], strike: Strike, marks: Callable[[str], float]) -> None:
+        """Nodes leave the job, to repair or for good."""
+        self.left += nodes
+        self.place_of.update(dict.fromkeys(nodes, NOWHERE))
         if strike.retired:
-            self.tally.retired += 1
             assert self.plan.retire is not None
-            self.pools.retire(node, strike.wall, self.plan.retire.restock)
+            for unit in dict.fromkeys(self.pools.nodes_of(node)[0] for node in nodes):
+                self.tally.retired += len(self.pools.nodes_of(unit))
+                self.pools.retire(unit, strike.wall, self.plan.retire.restock)
         elif self.plan.repair is None:
-            self.pools.send_for([node], strike.wall, strike.repair)
+            self.pools.send_for(nodes, strike.wall, strike.repair)
         else:
-            self.pools.send([node], strike.wall, marks)
+            self.pools.send(nodes, strike.wall, marks)
+
+    def misdiagnosed(self, event: Event) -> bool:
+        """Whether a healthy node is taken out for this failure."""
+        plan = self.plan.repair
+        return plan is not None and 0.0 < plan.misdiagnosis > self.trace.mark(event, "misdiagnosed")
 
     def _innocent(self, place: int, u: float) -> int:
         """A healthy node of the job, whose place the one to blame now takes."""
         other = min(int(u * self.places), self.places - 1)
         node, guilty = self.node_in(other), self.node_in(place)
-        if self.where(node) != other:
+        if other in self.vacant:
             return guilty
         self._put(other, guilty)
         return node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gemsim.failures.trace import Event
 
 
@@ -10,22 +12,23 @@ class Hidden:
 
     def __init__(self) -> None:
         self.gpus: dict[Event, int] = {}
-        self.slow: dict[Event, tuple[float, int]] = {}  # event -> (share of the job's speed it costs, its place)
+        self.slow: dict[Event, tuple[float, int]] = {}  # event -> (share of the job's speed that it costs, its node)
 
-    def add(self, event: Event, gpu: int, slower: float, place: int) -> None:
+    def add(self, event: Event, gpu: int, slower: float, node: int) -> None:
         """A failure begins; `slower` is 0 for what costs no speed."""
         self.gpus[event] = gpu
         if slower:
-            self.slow[event] = (slower, place)
+            self.slow[event] = (slower, node)
 
     def find(self, event: Event) -> int:
         """The GPU of a failure that is detected now; it holds up nobody any more once it is dealt with."""
         self.slow.pop(event, None)
         return self.gpus.pop(event)
 
-    def leave(self, places: tuple[int, ...]) -> None:
-        """Nodes have left these places, and slow ones with them."""
-        for event in [event for event, (_, place) in self.slow.items() if place in places]:
+    def leave(self, nodes: Iterable[int]) -> None:
+        """These nodes have left the job, slow or not."""
+        gone = set(nodes)
+        for event in [event for event, (_, node) in self.slow.items() if node in gone]:
             del self.slow[event]
             del self.gpus[event]
 

@@ -176,8 +176,8 @@ class Job:
 
     def _hide(self, event: Event, gpu: int) -> None:
         """What strikes unseen waits for its detection; a slow node holds up all others until then."""
-        place = gpu // self.scenario.platform.grid.per_node
-        self.hidden.add(event, gpu, self.scenario.classes[event.index].slower, place)
+        node = self.fleet.node_in(gpu // self.scenario.platform.grid.per_node)
+        self.hidden.add(event, gpu, self.scenario.classes[event.index].slower, node)
         self.injector.hide(event, self.env.now)
 
     def _found(self, event: Event, since: float) -> Strike | None:
@@ -186,6 +186,8 @@ class Job:
             return None  # the slow node has left for another reason
         gpu = self.hidden.find(event)
         silent = self.scenario.classes[event.index].scope == "silent"
+        if not silent and self.fleet.misdiagnosed(event):
+            self._hide(replace(event, again=event.again + 1), gpu)  # the slow one stays, and has to be found again
         return self.striker.strike(event, self.env.now, gpu, region="", since=since if silent else None)
 
     def _recover(self, strike: Strike) -> Generator[simpy.Event, Any, None]:
@@ -245,21 +247,27 @@ class Job:
         taken = replace_nodes(strike, self.stores, self.fleet)
         self.fleet.settle_in(self.env.now)
         cause = self.scenario.classes[strike.event.index].name
-        again = back(strike, taken, self.scenario, self.capacity.tier)
+        again = back(strike, taken, self.fleet, self.capacity.tier)
         self.capacity.take_out(strike.damage.struck, again, cause)
         self.tally.count_out(self.scenario, strike, self.capacity.tier.name)
         return True
 
     def _strike(self, recovery: Recovery, strike: Strike) -> None:
-        if self.hidden.slow:
-            self.hidden.leave(strike.slots)
         self.remaps += strike.remap
         recovery.add(strike, self.remaps)
+        self._note_left()
+
+    def _note_left(self) -> None:
+        """Nodes that have left the job hold up nobody."""
+        if self.hidden.slow:
+            self.hidden.leave(self.fleet.left)
+        self.fleet.left.clear()
 
     def _resume(self, recovery: Recovery) -> None:
         """Run again: the same life after an in-place repair, else a new one from the restored version."""
-        if self.fleet.coming:
+        if self.fleet.coming or self.fleet.drawn:
             self.fleet.settle_in(self.env.now)
+            self._note_left()
         if recovery.in_place:
             self.running -= recovery.plan.redo
             self.life.resume(self.running, self.env.now)
@@ -277,7 +285,7 @@ class Job:
             self._forget_corruptions(recovery, killed)
         self.life.ended = (self.running, killed)
         self._begin_life(recovery.version)
-        if self.capacity.tier is not None:
+        if self.capacity.tier is not None or self.capacity.missing:
             self.capacity.restart(recovery.version, self.env.now)
 
     def _go_on_without(self, recovery: Recovery) -> None:

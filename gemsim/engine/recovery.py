@@ -63,8 +63,8 @@ class Stores:
             if seconds > strike.notice or not tier.survives(strike.nature, self.scenario.platform):
                 continue
             self.history.note(tier.number, moment.version, strike.wall, strike.wall + seconds)
-            saved = {**moment.saved, tier.number: moment.version}
-            return replace(moment, saved=saved, missing={**moment.missing, tier.number: frozenset()}), seconds
+            # The newest version is what goes on; others that are older are not looked at.
+            return replace(moment, saved={tier.number: moment.version}, missing={tier.number: frozenset()}), seconds
         return moment, 0.0
 
     def captured(self, tier: Tier, version: int, running: float, as_of: float) -> float:
@@ -175,6 +175,8 @@ class Recovery:
             self.moment, saving = self.stores.save_on_notice(self.moment, strike)
             self.stopped_until = now + saving + strike.stop
             as_of += saving
+        elif strike.stop:
+            self.stopped_until = max(self.stopped_until, now + strike.stop)
         if self.out:
             self.moment = replace(self.moment, out=self.out)
         decision = decide(self.scenario.tiers, self.damage, self.moment, self.scenario.platform, self._copy_is_bad)
@@ -188,9 +190,9 @@ class Recovery:
             self.asked.append((taken, self.fleet.called(strike) + ROUNDING, now))
             self.ready = self._at_hand()
         if self.capacity.tier is not None:
-            self.back.append(back(strike, taken, self.scenario, self.capacity.tier))
+            self.back.append(back(strike, taken, self.fleet, self.capacity.tier))
         fresh = self._course(strike, decision.failed, remaps > 0)
-        again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery))
+        again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery), planned=fresh.planned)
         held_up = 0.0 if self.plan.out else self.ready - now  # those left wait for nobody
         if left_out and not self.plan.out:  # whoever was to come back later has to be there now
             for earlier in self.strikes[:-1]:
@@ -207,7 +209,7 @@ class Recovery:
 
     def _at_hand(self) -> float:
         """Wall time from which the last replacement could start; that of its failure where it could at once."""
-        activation = self.scenario.spare_activation
+        activation = self.fleet.activation
         times = [(taken.ready - activation, known, struck) for taken, known, struck in self.asked]
         return max(struck if ready <= known else ready for ready, known, struck in times)
 
@@ -281,7 +283,7 @@ class Recovery:
         return Course(
             detection=strike.detect,
             planned=max(0.0, self.stopped_until - strike.wall),
-            activation=self.scenario.spare_activation if strike.slots else 0.0,
+            activation=self.fleet.activation if strike.slots else 0.0,
             device=device,
             restart=restart.seconds(strike.damage),
             recovery=recovery,
@@ -295,20 +297,20 @@ def replace_nodes(strike: Strike, stores: Stores, fleet: Fleet) -> Taken | None:
     return fleet.replace(strike) if strike.slots else None
 
 
-def back(strike: Strike, taken: Taken | None, scenario: Scenario, tier: ReplicaGroup) -> float:
+def back(strike: Strike, taken: Taken | None, fleet: Fleet, tier: ReplicaGroup) -> float:
     """Wall time at which what was struck could contribute again: detected, replaced, started anew, caught up.
 
     A row remap is served by this start, beside the reset that it needs.
     """
-    restart = scenario.restart
+    restart = fleet.scenario.restart
     course = Course(
         detection=strike.detect,
-        activation=0.0 if taken is None else scenario.spare_activation,
+        activation=0.0 if taken is None else fleet.activation,
         device=max(strike.wait, restart.reset if strike.remap else 0.0),
         restart=restart.process + restart.communicator + restart.warmup,
         recovery=tier.catch_up,
     )
-    held_up = 0.0 if taken is None else taken.ready - scenario.spare_activation - strike.wall
+    held_up = 0.0 if taken is None else taken.ready - fleet.activation - strike.wall
     return strike.wall + length(course.steps(held_up))
 
 

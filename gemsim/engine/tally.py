@@ -48,7 +48,7 @@ class Tally:
     def charge(self, causes: list[str], seconds: float) -> None:
         """Seconds lost after a recovery, by capacity that is out or comes back: in equal parts to what began it."""
         for cause in causes:
-            self.by_class[cause][1] += seconds / len(causes)
+            self.by_class.setdefault(cause, [0, 0.0])[1] += seconds / len(causes)
         self.touch_lost += seconds
 
     def count_out(self, scenario: Scenario, strike: Strike, tier: str) -> None:

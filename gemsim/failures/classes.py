@@ -49,8 +49,12 @@ class Batch:
 
     @property
     def mean(self) -> float:
-        """Mean units struck together."""
-        return sum(min(size, self.domain) * share for size, share in self.sizes)
+        """Mean units struck together in a full domain."""
+        return self.mean_of(self.domain)
+
+    def mean_of(self, units: int) -> float:
+        """Mean units struck together in a domain of so many."""
+        return sum(min(size, units) * share for size, share in self.sizes)
 
     def size(self, u: float) -> int:
         """Units struck together, from one uniform mark; never more than the domain holds."""

@@ -30,37 +30,44 @@ class Draw:
     replication: int
     stationary: bool
 
-    def of_places(self) -> Drawn:
-        """What all devices have in common, by place: the job's, then those of idle spares (streams apart, so that
+    def of_places(self, use: str, units: int, first: int) -> Drawn:
+        """What all devices have in common, by place: those of the job, or those of idle spares (streams apart, so that
         spares never move the job's)."""
-        kind, parts = self.kind, []
+        kind = self.kind
         share = 1.0 if kind.frailty is None else kind.frailty.common
-        for units, first, use in ((kind.units, 0, "job"), (kind.spare_units, kind.units, "spares")):
-            if units == 0 or share == 0.0:
-                continue
-            key = (self.seed, self.replication, (kind.name, use))
-            if kind.lifetime.kind == "exponential":
-                times, which = self._poisson(units, share, key)
-            else:
-                times, which = _renewals(kind, units, self._even(self.horizon), key, self.stationary)
-            parts.append((self._real(times), which + first))
-        if not parts:
+        if units == 0 or share == 0.0:
             return NOTHING
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        key = (self.seed, self.replication, (kind.name, use))
+        if kind.lifetime.kind == "exponential":
+            times, which = self._poisson(units, share, key)
+        else:
+            times, which = _renewals(kind, units, self._even(self.horizon), key, self.stationary)
+        return self._real(times), which + first
+
+    def parts(self) -> tuple[tuple[Drawn, bool], ...]:
+        """All failures in the order in which they are numbered: more spares only append, so that marks stay. The flag
+        says that units are devices, not places."""
+        kind = self.kind
+        return (
+            (self.of_places("job", kind.units, 0), False),
+            (self.pending(), True),
+            (self.of_devices(), True),
+            (self.of_places("spares", kind.spare_units, kind.units), False),
+        )
 
     def of_devices(self) -> Drawn:
         """What single devices have beyond that: one clock after the other on one line, so that more devices append."""
         kind = self.kind
         if kind.frailty is None:
             return NOTHING
-        excess = device_multiples(kind, self.seed, self.replication) - kind.frailty.common
+        alone = 1.0 if kind.recurrence is None else 1.0 - kind.recurrence.again
+        excess = (device_multiples(kind, self.seed, self.replication) - kind.frailty.common) * alone
         span = self._even(self.horizon)
         ends = np.cumsum(excess) * span
         places = _line(ends[-1] / kind.lifetime.mean, self._generator("bound")) * kind.lifetime.mean
         which = np.searchsorted(ends, places, side="right")
         times = (places - ends[which] + excess[which] * span) / excess[which]
-        order = np.argsort(times, kind="stable")
-        return self._real(times[order]), which[order].astype(np.int64)
+        return self._real(times), which.astype(np.int64)
 
     def pending(self) -> Drawn:
         """Failures that follow one from before the run began: without them a stationary fleet would start too quiet."""
@@ -81,10 +88,20 @@ class Draw:
         """Superposed exponential clocks; those that start together are several failures at one time."""
         kind, span = self.kind, self._even(self.horizon)
         again = 0.0 if kind.recurrence is None else kind.recurrence.again
+        alone = share * (1.0 - again) / kind.lifetime.mean
         batch = kind.batch
-        alone = share * (1.0 - again) / (1.0 if batch is None else batch.mean)
-        times, which = _poisson(units * alone / kind.lifetime.mean, units, span, key)
-        return (times, which) if batch is None else _together(times, which, units, batch, key)
+        if batch is None:
+            times, u = _arrivals(units * alone, span, key)
+            return times, np.minimum((u * units).astype(np.int64), units - 1)
+        # A domain that is not full has smaller batches, so that more of them start for each of its units.
+        full = units // batch.domain * batch.domain
+        starts = full / batch.mean
+        rest = (units - full) / batch.mean_of(units - full) if units > full else 0.0
+        times, u = _arrivals((starts + rest) * alone, span, key)
+        at = u * (starts + rest)
+        in_full = at * batch.mean if full else np.full(len(at), float(units))
+        which = np.where(at < starts, in_full, full + (at - starts) / max(rest, 1e-300) * (units - full))
+        return _together(times, np.minimum(which.astype(np.int64), units - 1), units, batch, key)
 
     def _even(self, real: float) -> float:
         """Operational time at `real` s."""
@@ -132,8 +149,8 @@ def _line(length: float, stream: np.random.Generator) -> Floats:
     return times[times < length]
 
 
-def _poisson(rate: float, units: int, span: float, key: Key) -> Drawn:
-    """Superposed exponential clocks of this total rate, and who fails."""
+def _arrivals(rate: float, span: float, key: Key) -> tuple[Floats, Floats]:
+    """A Poisson process up to `span`, and a uniform for each of its events."""
     seed, replication, names = key
     gaps = generator(seed, replication, *names, "gaps")
     block = max(16, int(rate * span * 1.25))
@@ -141,8 +158,7 @@ def _poisson(rate: float, units: int, span: float, key: Key) -> Drawn:
     while times[-1] < span:
         times = np.concatenate([times, times[-1] + np.cumsum(gaps.exponential(size=block)) / rate])
     times = times[times < span]
-    drawn = generator(seed, replication, *names, "device").random(len(times))
-    return times, np.minimum((drawn * units).astype(np.int64), units - 1)
+    return times, generator(seed, replication, *names, "device").random(len(times))
 
 
 def _together(times: Floats, which: NDArray[np.int64], units: int, batch: Batch, key: Key) -> Drawn:

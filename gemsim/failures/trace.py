@@ -85,11 +85,7 @@ def draw_trace(
         draw = Draw(kind, horizon, seed, replication, stationary)
         counts.append(0)
         target = wall if kind.exposure == "wall" else running
-        for times, units, bound in (
-            (*draw.of_places(), False),
-            (*draw.of_devices(), True),
-            (*draw.pending(), True),
-        ):
+        for (times, units), bound in draw.parts():
             first = counts[-1]
             pairs = zip(times.tolist(), units.tolist(), strict=True)
             target.extend(Event(time, index, first + number, unit, bound) for number, (time, unit) in enumerate(pairs))

@@ -49,8 +49,9 @@ class Checkpoint:
         return 1 if self.target == "disk" or self.placement == "single" else self.copies
 
     def survives(self, nature: Nature, platform: Platform) -> bool:
-        """A remote store survives everything, disks and CPU memory whatever leaves all shards."""
-        return self.redundant or nature.kind in ("pages", "process", "gpu", "nothing", "corrupt")
+        """A remote store survives everything, disks and CPU memory whatever leaves all shards; a disk a power cut."""
+        left = ("pages", "process", "gpu", "nothing", "corrupt")
+        return self.redundant or nature.kind in left or (nature.kind == "power" and self.target == "disk")
 
     def overhead(self) -> Overhead:
         """The blocked time, and the buffers in GPU memory."""

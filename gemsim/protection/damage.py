@@ -6,24 +6,49 @@ it; tiers are then asked what they can rebuild from what is left.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 MODES = ("all_processes", "holder", "in_process", "in_place")
-UNITS = ("gpu", "node", "rack", "switch")
+UNITS = ("gpu", "node", "rack", "switch", "power")  # kinds of failure domain
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """GPU numbering of the job: consecutive GPUs fill nodes, nodes fill racks, racks share a switch."""
+    """GPU numbering of the job: consecutive GPUs fill nodes, nodes fill racks, racks share a switch, and a power feed.
+
+    Racks are cut into switches and into power domains independently of each other: neither need contain the other.
+    """
 
     gpus: int
     per_node: int
     per_rack: int  # GPUs
     per_switch: int  # GPUs
+    per_power: int = 0  # GPUs; 0: one feed for the whole job
 
     def size(self, unit: str) -> int:
         """GPUs in one failure domain of this kind."""
-        return {"gpu": 1, "node": self.per_node, "rack": self.per_rack, "switch": self.per_switch}[unit]
+        if unit == "gpu":
+            return 1
+        if unit == "node":
+            return self.per_node
+        if unit == "rack":
+            return self.per_rack
+        return self.per_switch if unit == "switch" else self.per_power or max(self.gpus, self.per_rack)
+
+    def within(self, inner: str, outer: str) -> bool:
+        """Whether every domain of the one kind lies in one domain of the other."""
+        return self.size(outer) % self.size(inner) == 0 or self.count(outer) == 1
+
+    def widest(self, *units: str) -> str:
+        """The kind with the largest domains among those given; "gpu" for none."""
+        return max(("gpu", *units), key=lambda unit: (self.size(unit), UNITS.index(unit)))
+
+    def nodes(self, unit: str, number: int) -> range:
+        """Nodes of the job that one domain touches."""
+        block = self.members(unit, number)
+        return range(block.start // self.per_node, -(-block.stop // self.per_node))
 
     def count(self, unit: str) -> int:
         """Failure domains of this kind that the job touches."""
@@ -50,7 +75,7 @@ class PageHit:
 class Nature:
     """What the failure destroyed, whatever the restart mode: the tiers' `survives` column is judged on this."""
 
-    kind: str  # pages | gpu | node | rack | switch | nothing | corrupt
+    kind: str  # pages | gpu | node | rack | switch | power | process | nothing | corrupt
     region: str = ""
 
 
@@ -62,9 +87,9 @@ def nature_of(scope: str, *, contained: bool, region: str, action: str) -> Natur
         return Nature("corrupt")
     if scope in ("memory", "sram", "gpu"):
         return Nature("gpu", region)
-    if scope == "link" or (scope == "switch" and action == "none"):
+    if scope in ("link", "slow") or (scope == "switch" and action == "none"):
         return Nature("nothing")
-    return Nature(scope)
+    return Nature("process" if scope == "planned" else scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +132,14 @@ class Damage:
         )
 
 
+def together(damages: Iterable[Damage]) -> Damage:
+    """What is left of failures that strike at one instant: each takes its own, all are handled in one recovery."""
+    parts = list(damages)
+    while len(parts) > 1:  # by halves, so that a whole switch is not copied once for each of its nodes
+        parts = [reduce(Damage.join, parts[i : i + 2]) for i in range(0, len(parts), 2)]
+    return parts[0] if parts else Damage()
+
+
 def consequence(
     *,
     mode: str,
@@ -120,10 +153,11 @@ def consequence(
 ) -> Damage:
     """Damage of one failure under a restart mode.
 
-    `nature.kind` pages: a contained memory error. gpu/node/rack/switch: that domain around `gpu` fails. nothing: no
-    memory lost. `survives`: the failing process can live on a platform that allows it.
+    `nature.kind` pages: a contained memory error. gpu/node/rack/switch/power: that domain around `gpu` fails. nothing:
+    no memory lost. `survives`: the failing process can live on a platform that allows it. Hosts that lose power lose
+    their CPU memory whatever is done then, and start anew; their disks stay.
     """
-    replaced = action in ("reboot", "replace")
+    replaced = action in ("reboot", "replace") or nature.kind == "power"
     lives = survives and nature.kind not in UNITS and action in ("none", "restart_app", "drain_and_reset")
     in_place = mode == "in_place" and lives and nature.region != "context"
     if in_place:
@@ -149,17 +183,21 @@ def _gone(
 ) -> tuple[frozenset[tuple[str, int]], frozenset[int]]:
     """Domains whose GPU memory and hosts whose CPU memory go with this failure and its hardware action."""
     own = nature.kind if nature.kind in UNITS else ""
-    unit = {"reset": "gpu", "reboot": "node", "replace": "node" if replace_unit == "tray" else replace_unit}.get(
-        action, ""
-    )
+    unit = served(action, replace_unit)
     if own == "gpu" and action in ("restart_app", "drain_and_reset"):
         unit = "gpu"
-    widest = max((u for u in (own, unit) if u), key=UNITS.index, default="")
-    if not widest:
+    if not own and not unit:
         return frozenset(), frozenset()
+    widest = grid.widest(*(u for u in (own, unit) if u))
     number = gpu // grid.size(widest)
-    if action not in ("reboot", "replace"):
-        return frozenset({(widest, number)}), frozenset()
-    members = grid.members(widest, number)
-    hosts = frozenset(range(members.start // grid.per_node, -(-members.stop // grid.per_node)))
-    return frozenset({(widest, number)}), hosts if widest != "gpu" else frozenset()
+    lost = frozenset({(widest, number)})
+    if own == "power" or (action in ("reboot", "replace") and widest != "gpu"):
+        return lost, frozenset(grid.nodes(widest, number))
+    return lost, frozenset()
+
+
+def served(action: str, replace_unit: str) -> str:
+    """The domain that a hardware action takes out of the job: "" for none. A tray counts as a node."""
+    if action == "replace":
+        return "node" if replace_unit == "tray" else replace_unit
+    return {"reset": "gpu", "reboot": "node"}.get(action, "")

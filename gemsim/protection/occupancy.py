@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from fractions import Fraction
 from functools import lru_cache
 from math import ceil, lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsim.protection.layouts import PageStripes
+from gemsim.failures.memory import pages_apart
+from gemsim.protection.layouts import PageStripes, offsets
 
 Ints = NDArray[np.int64]
+_CHUNK = 50_000  # starts looked at together
 
 
 @lru_cache(maxsize=4096)
@@ -21,11 +25,47 @@ def decodable_share(stripes: PageStripes, rows: int, to_pages: str) -> float:
     pages = 1 if to_pages == "same_page" else min(rows, stripes.total)
     if pages <= stripes.m:
         return 1.0
-    if to_pages == "scattered":
+    apart = pages_apart(to_pages)
+    if apart is None:
         return _scattered(stripes, pages)
+    if apart != 1:
+        return _spaced(stripes, rows, apart)
     if stripes.mapping == "interleaved":
         return _interleaved(stripes, pages)
     return _contiguous(stripes, pages)
+
+
+def _spaced(stripes: PageStripes, rows: int, apart: Fraction) -> float:
+    """Rows that lie `apart` pages apart: each phase of the first row in its page is as likely as any other."""
+    shares = []
+    for phase in range(apart.denominator):
+        hit = np.array(offsets(rows, apart, phase))
+        shares.append(_spaced_interleaved(stripes, hit) if stripes.mapping == "interleaved" else _sorted(stripes, hit))
+    return float(np.mean(shares))
+
+
+def _spaced_interleaved(stripes: PageStripes, hit: Ints) -> float:
+    """Which pages share a stripe does not depend on the first, so a burst is fatal iff it reaches the first page that
+    is one too many in its stripe."""
+    seen: Counter[int] = Counter()
+    one: int
+    for one in hit.tolist():
+        seen[one % stripes.stripes] += 1
+        if seen[one % stripes.stripes] > stripes.m:
+            return min(1.0, float(one) / stripes.total)
+    return 1.0
+
+
+def _sorted(stripes: PageStripes, hit: Ints) -> float:
+    """Every start counted: fatal where a stripe occurs m + 1 times in a row among those of the pages hit, sorted."""
+    good = 0
+    for start in range(0, stripes.total, _CHUNK):
+        pages = np.arange(start, min(start + _CHUNK, stripes.total))[:, None] + hit
+        data = pages < stripes.pages
+        owner = np.where(data, pages // stripes.k, (pages - stripes.pages) // stripes.m)
+        owner = np.sort(np.where(pages < stripes.total, owner, -1 - np.arange(len(hit))), axis=1)
+        good += len(owner) - int((owner[:, stripes.m :] == owner[:, : -stripes.m]).any(axis=1).sum())
+    return good / stripes.total
 
 
 def _interleaved(stripes: PageStripes, pages: int) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from gemsim.protection.damage import Damage, Grid, Nature
+from gemsim.protection.damage import UNITS, Damage, Grid, Nature
 from gemsim.protection.state import CRITICAL
 from gemsim.protection.tier import Moment, Overhead, Plan, Platform
 
@@ -37,7 +37,7 @@ class PeerCopy:
         critical = [r for r in platform.memory.regions if r.critical and r.bytes > 0]
         if nature.kind == "pages":
             return any(r.name == nature.region and r.copies > 1 for r in critical)
-        return nature.kind in ("gpu", "node", "rack", "switch", "process") and all(r.copies > 1 for r in critical)
+        return nature.kind in (*UNITS, "process") and all(r.copies > 1 for r in critical)
 
     def overhead(self) -> Overhead:
         """Nothing: the copies exist anyway."""

@@ -17,6 +17,13 @@ KINDS = ("single", "ring", "group", "mixed", "partner", "xor", "rs")
 class Placement(Protocol):
     """Where copies lie."""
 
+    @property
+    def sets(self) -> Sets:
+        """Which hosts keep each other's shards."""
+        ...
+
+    def __hash__(self) -> int: ...
+
     def survives(self, gone: frozenset[int]) -> bool:
         """Whether every shard can be had when these hosts have lost what they kept."""
 

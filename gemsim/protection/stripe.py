@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from gemsim.protection.damage import Damage, Nature, PageHit
+from gemsim.protection.damage import UNITS, Damage, Nature, PageHit
 from gemsim.protection.layouts import MemberStripes, PageStripes, pages_hit
 from gemsim.protection.peer_copy import copy_lives
 from gemsim.protection.state import Region
@@ -133,7 +133,7 @@ class MemberStripe:
         if nature.kind == "pages":
             return any(r.name == nature.region and r.coded for r in platform.memory.regions)
         elsewhere = all(region.copies > 1 for region in _uncoded(platform))
-        return elsewhere and nature.kind in ("gpu", "node", "rack", "switch", "process")
+        return elsewhere and nature.kind in (*UNITS, "process")
 
     def overhead(self) -> Overhead:
         """Traffic and kernels not hidden, m/k of the coded bytes; a snapshot keeps the copy and a second parity."""

@@ -41,6 +41,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         min(cluster.gpus, cluster.gpus_per_node),
         cluster.gpus_per_node * cluster.nodes_per_rack,
         cluster.gpus_per_node * cluster.nodes_per_rack * cluster.racks_per_switch,
+        cluster.gpus_per_node * cluster.nodes_per_rack * cluster.racks_per_power,
     )
     shop = Workshop(spec, held, grid, profile)
     tiers = make_tiers(shop)

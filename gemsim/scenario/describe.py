@@ -8,22 +8,72 @@ from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Tier
 from gemsim.protection.undo_log import UndoLog
+from gemsim.scenario.blind import PLURALS, Difference, Placing, is_placed, placing, seconds_of_a_run
 from gemsim.scenario.model import Scenario
 from gemsim.units import brief as text
+
+SHOWN = 3  # classes named in a note
 
 
 def describe(scenario: Scenario) -> dict[str, Any]:
     """Static columns of a point; shares are of 1."""
+    placed = placing(scenario)
     return {
         "step_overhead": step_overhead(scenario),
         "memory_overhead": sum(t.overhead().memory for t in scenario.tiers) / scenario.platform.memory.capacity,
         "survivable_burst_pages": _burst(scenario.tiers),
+        "blind_falls_per_run": _blind_falls(scenario, placed),
         "interval_s": scenario.interval_seconds,
         "reach_rate_per_day": scenario.reach_rate * 86400.0,
         "profile": scenario.profile,
         "modelled": scenario.modelled,
-        "notes": list(scenario.notes),
+        "notes": [*scenario.notes, *_said(scenario, placed)],
     }
+
+
+def _blind_falls(scenario: Scenario, placed: Placing) -> float | None:
+    """None where no tier is placed on nodes."""
+    if not any(is_placed(tier) for tier in scenario.tiers):
+        return None
+    return 0.0 if placed.blind is None else placed.blind.falls
+
+
+def _said(scenario: Scenario, placed: Placing) -> list[str]:
+    """What the placement of the study brings against a blind one, and what a wiser one would."""
+    notes = []
+    if placed.blind is not None:
+        found = placed.blind
+        where = f"in distinct {PLURALS[found.domain]}" if found.domain in PLURALS else "in blocks of neighbours"
+        notes.append(
+            f"Placement: {' and '.join(found.placed)} {where}. Placed blindly, {_falls(found)} that "
+            f"{_names(found.caught)} recovers would fall to {_names(found.fallen)}: {_cost(scenario, found)}"
+        )
+    if placed.wiser is not None:
+        found = placed.wiser
+        notes.append(
+            f"Placement: blind to {PLURALS[found.domain]}. {_falls(found)} fall to {_names(found.fallen)} that "
+            f"{_names(found.caught)} would recover with members and copies in distinct {PLURALS[found.domain]}: "
+            f"{_cost(scenario, found)}. Write {', '.join(found.keys)}"
+        )
+    return notes
+
+
+def _falls(found: Difference) -> str:
+    """How many failures, of which classes."""
+    shown = [name if len(found.classes) == 1 else f"{name} {count:.3g}" for name, count in found.classes[:SHOWN]]
+    more = [f"{len(found.classes) - SHOWN} more"] if len(found.classes) > SHOWN else []
+    return f"{found.falls:.3g} failures per run ({', '.join([*shown, *more])})"
+
+
+def _names(tiers: tuple[str, ...]) -> str:
+    return " or ".join({"start": "the start of the job", "held": "the state held"}.get(name, name) for name in tiers)
+
+
+def _cost(scenario: Scenario, found: Difference) -> str:
+    if found.seconds <= 0.0:
+        return "no time, to first order"
+    share = found.seconds / seconds_of_a_run(scenario)
+    return f"about {text(found.seconds, 'time')} per run ({share:.2g} of it), to first order"
 
 
 def step_overhead(scenario: Scenario) -> float:

@@ -21,7 +21,22 @@ def classes(spec: StudySpec, grid: Grid, spares: SparesPlan) -> tuple[FailureCla
     for one in spec.failures.resolved():
         if one.rate.value > 0.0:
             found += _common(one, _class(spec, one, grid, spares), grid)
-    return tuple(found)
+    return (*found, *_false_alarms(spec))
+
+
+def _false_alarms(spec: StudySpec) -> tuple[FailureClass, ...]:
+    """Healthy nodes that a health check takes out."""
+    checks = spec.fleet.checks
+    if checks is None or checks.false_positives == 0.0:
+        return ()
+    return (
+        FailureClass(
+            name="false_alarm", scope="slow", lifetime=lifetime("exponential", checks.every / checks.false_positives),
+            clock="node", units=spec.cluster.nodes, spare_units=0, after_repair="as_new", exposure="wall",
+            detect=NO_TIME, contained=0.0, rows=((1, 1.0),), rows_to_pages="adjacent_pages", lands="used",
+            action="replace", uncontained_action="reset", process_survives=False, repair=NO_TIME, evict_on_detect=True,
+        ),
+    )  # fmt: skip
 
 
 def _class(spec: StudySpec, one: FailureClassSpec, grid: Grid, spares: SparesPlan) -> FailureClass:
@@ -68,16 +83,18 @@ def _common(one: FailureClassSpec, kind: FailureClass, grid: Grid) -> list[Failu
     if cause is None or cause.beta == 0.0:
         return [kind]
     units = _units(one, cause.within, grid)
+    mean = 1.0 if kind.frailty is None else kind.frailty.mean
     shared = replace(
         kind,
         name=f"{kind.name}+{cause.within}",
-        lifetime=lifetime("exponential", kind.lifetime.mean / cause.beta),
+        lifetime=lifetime("exponential", kind.lifetime.mean / cause.beta / mean),
         batch=Batch(((units, 1.0),), cause.within, units),
         frailty=None,
         recurrence=None,
     )
-    alone = replace(kind, lifetime=lifetime("exponential", kind.lifetime.mean / (1.0 - cause.beta)))
-    return [alone, shared] if cause.beta < 1.0 else [shared]
+    if cause.beta == 1.0:
+        return [shared]
+    return [replace(kind, lifetime=lifetime("exponential", kind.lifetime.mean / (1.0 - cause.beta))), shared]
 
 
 def _domain(one: FailureClassSpec, grid: Grid) -> int:

@@ -13,19 +13,36 @@ from pydantic import ValidationError
 
 from gemsim import resources
 from gemsim.errors import ProfileError
-from gemsim.spec.types import Bandwidth, Flops, Model, PositiveBytes
+from gemsim.failures.memory import Geometry
+from gemsim.spec.types import Bandwidth, Flops, Gpus, Model, PositiveBytes
 from gemsim.spec.yaml import read_tree
+
+
+class HbmSpec(Model):
+    """Stacks of one GPU, banks of all stacks together, and bytes of a row."""
+
+    stacks: Gpus
+    banks: Gpus
+    row: PositiveBytes
+    source: str
 
 
 class GpuSpec(Model):
     """One GPU type: memory in bytes, bandwidths in bytes per second, dense BF16 speed in FLOP/s."""
 
     memory: PositiveBytes
+    hbm: HbmSpec
     hbm_bandwidth: Bandwidth
     nvlink_bandwidth: Bandwidth
     peak_flops: Flops
     source: str
     notes: str = ""
+
+    @property
+    def geometry(self) -> Geometry:
+        """Its banks and rows; rows per bank are derived: memory over banks and bytes of a row."""
+        rows = int(self.memory // (self.hbm.banks * self.hbm.row))
+        return Geometry(self.hbm.stacks, self.hbm.banks, rows, int(self.hbm.row))
 
 
 def gpu_names() -> list[str]:

@@ -40,6 +40,7 @@ class ClusterSpec(Model):
     gpus_per_node: Whole = assumed(8)
     nodes_per_rack: Whole = assumed(2)
     racks_per_switch: Whole = assumed(10)
+    racks_per_power: Whole = assumed(10, "a row of racks on one feed, as many as behind one switch")
     gpu: Annotated[str, BeforeValidator(_known_gpu)]
     spare_nodes: WholeOrNone = assumed(0)
     spare_activation: Time = assumed("2 min")

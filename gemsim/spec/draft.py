@@ -8,6 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from gemsim.errors import Problem, ValueRefused
 from gemsim.spec.cluster import ClusterSpec
+from gemsim.spec.failures import FailureClassSpec, refuse_batches
+from gemsim.spec.fleet import SparesSpec, refuse_spares
 from gemsim.spec.messages import Finding, findings, renamed
 from gemsim.spec.paths import assign, locate, normalised
 from gemsim.spec.protection.kinds import refuse_labels
@@ -104,7 +106,7 @@ def _back(path: Path, moved: dict[Path, Path]) -> Path:
 def _across(raw: dict[str, Any]) -> list[Finding]:
     """The checks across sections, made also where other parts of the study are at fault."""
     found = []
-    for check in (_layout, _labels):
+    for check in (_layout, _labels, _spares, _batches):
         try:
             check(raw)
         except ValueRefused as refused:
@@ -121,3 +123,12 @@ def _layout(raw: dict[str, Any]) -> None:
 
 def _labels(raw: dict[str, Any]) -> None:
     refuse_labels(TypeAdapter(Tiers).validate_python(raw["protection"]))
+
+
+def _spares(raw: dict[str, Any]) -> None:
+    refuse_spares(SparesSpec.model_validate(raw["fleet"]["spares"]), ClusterSpec.model_validate(raw["cluster"]))
+
+
+def _batches(raw: dict[str, Any]) -> None:
+    classes = tuple(FailureClassSpec.model_validate(one) for one in raw["failures"]["classes"])
+    refuse_batches(classes, ClusterSpec.model_validate(raw["cluster"]))

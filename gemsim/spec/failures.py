@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, ValidationError, model_validator
 from gemsim import resources, units
 from gemsim.errors import ProfileError, ValueRefused, show
 from gemsim.spec import catalog
+from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.laws import (
     BatchSpec,
     CommonCauseSpec,
@@ -44,6 +45,7 @@ Scope = Literal[
 ]
 Bursts = Annotated[tuple[tuple[int, float], ...], BeforeValidator(lambda value: pairs(value, "rows"))]
 NOT_OF_HARDWARE = ("process", "planned")
+NOT_AGEING = ("process",)  # scopes that failures.law leaves alone
 Clock = Literal["gpu", "node", "job"]
 Action = Literal["none", "restart_app", "drain_and_reset", "reset", "reboot", "replace"]
 Rows = Literal["adjacent_pages", "same_page", "scattered"]
@@ -52,6 +54,9 @@ _CLOCKS: dict[str, Clock] = {
     "memory": "gpu", "sram": "gpu", "gpu": "gpu", "silent": "gpu", "node": "node", "link": "node",
     "rack": "job", "switch": "job", "power": "job", "process": "job", "planned": "job", "slow": "node",
 }  # fmt: skip
+
+
+_OF_ONE_SCOPE = (("slower", "slow", "20 %"), ("notice", "planned", "10 min"), ("stop", "planned", "2 h"))
 
 
 class FailureClassSpec(Model):
@@ -110,23 +115,31 @@ class FailureClassSpec(Model):
 
     def _fleet_keys(self) -> None:
         """What goes with one scope, one clock or one law only."""
-        for field, scope in (("slower", "slow"), ("notice", "planned"), ("stop", "planned")):
+        for field, scope, example in _OF_ONE_SCOPE:
             given = getattr(self, field) is not None
             if given != (self.scope == scope):
                 what = f"does not apply to scope {self.scope}" if given else f"missing for scope {scope}"
-                todo = f"remove {field}" if given else f"add {field}"
+                todo = f"remove {field}" if given else f"add e.g. {field}: {example}"
                 raise ValueRefused(what, f"goes with scope {scope}", todo, at=(field,))
-        for field in ("frailty", "batch", "common_cause", "recurrence"):
-            if getattr(self, field) is None:
-                continue
+        for field in self.of_devices():
             if self.clock == "job":
-                raise ValueRefused("does not go with clock job", "clock gpu or node", f"remove {field}", at=(field,))
+                raise ValueRefused(
+                    f"does not go with clock job{_by_scope(self)}", "clock gpu or node", f"remove {field}", at=(field,)
+                )
             if self.law.kind != "exponential":
-                todo = "remove it, or take law: exponential"
+                todo = f"remove {field}, or take law: exponential"
                 raise ValueRefused(f"does not go with a {self.law.kind} law", "an exponential law", todo, at=(field,))
         if self.batch is not None and self.common_cause is not None:
             todo = "say both as sizes of a batch, or as two classes"
             raise ValueRefused("given beside batch", "one of them", todo, at=("common_cause",))
+        if self.batch is not None and self.frailty is not None and self.frailty.kind == "gamma":
+            what = "a batch has no rate where each device has one of its own (frailty of kind gamma)"
+            todo = "take kind lemons, or say the batches as a class of their own"
+            raise ValueRefused(what, "batch with frailty of kind lemons, or without frailty", todo, at=("batch",))
+
+    def of_devices(self) -> list[str]:
+        """The keys given that need a clock and an even rate for each device."""
+        return [key for key in ("frailty", "batch", "common_cause", "recurrence") if getattr(self, key) is not None]
 
     def inapplicable(self) -> dict[str, str]:
         """Keys that mean nothing for this scope, and the scope each goes with."""
@@ -148,6 +161,36 @@ class MixSpec(Model):
     source: str
     notes: str = ""
     classes: tuple[FailureClassSpec, ...]
+
+
+def _by_scope(one: FailureClassSpec) -> str:
+    return "" if "clock" in one.model_fields_set else f", which scope {one.scope} has by itself"
+
+
+def room(cluster: ClusterSpec, within: str, clock: str) -> int:
+    """Clock units in one whole rack, switch or power domain."""
+    racks = {"rack": 1, "switch": cluster.racks_per_switch, "power": cluster.racks_per_power}
+    nodes = cluster.nodes_per_rack * racks[within]
+    return nodes * cluster.gpus_per_node if clock == "gpu" else nodes
+
+
+def refuse_batches(classes: tuple[FailureClassSpec, ...], cluster: ClusterSpec) -> None:
+    """Raises ValueRefused where a batch of a class is larger than the domain that holds it, at a place in the study.
+
+    One within the cluster is cut at the job, since a job may be smaller than the fleet that a law is from.
+    """
+    for number, one in enumerate(classes):
+        if one.batch is None or one.batch.within == "cluster":
+            continue
+        most = room(cluster, one.batch.within, one.clock)
+        largest = max(size for size, share in one.batch.sizes if share > 0.0)
+        if largest > most:
+            raise ValueRefused(
+                f"a batch of {largest} {one.clock}s is larger than its {one.batch.within} ({most} {one.clock}s)",
+                f"at most {most} within one {one.batch.within}",
+                "write smaller sizes, or a wider within",
+                at=("failures", "classes", number, "batch", "sizes"),
+            )
 
 
 def _known_mix(name: object) -> str:
@@ -185,7 +228,7 @@ class FailuresSpec(Model):
     def _some(self) -> Self:
         if self.mix is None and not self.classes:
             raise ValueRefused("neither mix nor classes", "a named mix, a list of classes, or both")
-        names = [one.name for one in self.classes] + ([one.name for one in mix(self.mix).classes] if self.mix else [])
+        names = [one.name for one in self.unlaid()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueRefused(
@@ -193,10 +236,30 @@ class FailuresSpec(Model):
             )
         return self
 
+    @model_validator(mode="after")
+    def _even(self) -> Self:
+        """A lifetime law for all, beside what needs an exponential one."""
+        if self.law is None or self.law.kind == "exponential":
+            return self
+        if self.frailty is not None:
+            todo = "remove frailty, or take law: exponential"
+            raise ValueRefused(
+                f"does not go with a {self.law.kind} law (failures.law)", "an exponential law", todo, at=("frailty",)
+            )
+        for one in self.unlaid():
+            if one.scope not in NOT_AGEING and (keys := one.of_devices()):
+                what = f"a {self.law.kind} law does not go with {keys[0]} of class {show(one.name)}"
+                todo = "give a law to each class that ages instead"
+                raise ValueRefused(what, "an exponential law", todo, at=("law",))
+        return self
+
     def resolved(self) -> tuple[FailureClassSpec, ...]:
-        """All classes, those of the mix first, with scale, contained, lands, rows and law applied."""
-        classes = (mix(self.mix).classes if self.mix else ()) + self.classes
-        return tuple(one.model_copy(update=self._overrides(one)) for one in classes)
+        """All classes, those of the mix first, with scale, contained, lands, rows, law, frailty and drift applied."""
+        return tuple(one.model_copy(update=self._overrides(one)) for one in self.unlaid())
+
+    def unlaid(self) -> tuple[FailureClassSpec, ...]:
+        """All classes as they stand in the mix and in the study."""
+        return (mix(self.mix).classes if self.mix else ()) + self.classes
 
     def _overrides(self, one: FailureClassSpec) -> dict[str, Any]:
         changes: dict[str, Any] = {"rate": units.Rate(one.rate.value * self.scale, one.rate.per)}
@@ -207,11 +270,18 @@ class FailuresSpec(Model):
                 changes["lands"] = self.lands
             if self.rows is not None:
                 changes["rows_to_pages"] = self.rows
-        if self.law is not None and one.scope not in ("process",):
+        if self.law is not None and one.scope not in NOT_AGEING:
             changes["law"] = self.law
         if self.drift is not None and one.drift is None and one.scope not in NOT_OF_HARDWARE:
             changes["drift"] = self.drift
-        by_device = one.clock != "job" and one.scope not in NOT_OF_HARDWARE
-        if self.frailty is not None and one.frailty is None and by_device and one.law.kind == "exponential":
+        if self.frailty is not None and one.frailty is None and self.makes_unlike(one):
             changes["frailty"] = self.frailty
         return changes
+
+    def makes_unlike(self, one: FailureClassSpec) -> bool:
+        """Whether the devices of a class that says nothing of frailty are unlike by that of all classes."""
+        if self.frailty is None or one.clock == "job" or one.scope in NOT_OF_HARDWARE:
+            return False
+        alone = one.batch is None or self.frailty.kind == "lemons"
+        law = one.law if self.law is None or one.scope in NOT_AGEING else self.law
+        return alone and law.kind == "exponential"

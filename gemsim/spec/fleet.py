@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from gemsim.errors import ValueRefused
+from gemsim.errors import ValueRefused, show
+from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.laws import LawSpec
 from gemsim.spec.types import (
     Model,
@@ -20,6 +21,10 @@ from gemsim.spec.types import (
     assumed,
     sourced,
 )
+
+MOST_STAGES = 8
+KINDS_OF_SPARES = ("hot", "warm", "cold", "borrow")
+_RULES = (("after", "within", "3", "7 d"), ("score", "half_life", "5", "7 d"))
 
 
 class ActivationSpec(Model):
@@ -38,11 +43,11 @@ class SparesSpec(Model):
     cold: WholeOrNone = assumed(0)
     unit: Literal["node", "rack"] = assumed("node")
     activation: ActivationSpec = assumed(default_factory=ActivationSpec)
-    join_fails: Share = assumed(0.0)
+    join_fails: Share = assumed(0.0, "every spare starts")
     join_timeout: Time = assumed("10 min")
     selection: Time = sourced("warm spares are next when no hot one is left", "0 s")
-    choose: Literal["next", "random"] = assumed("next")
-    borrow: WholeOrNone = assumed(0)
+    choose: Literal["next", "random"] = assumed("next", "hosts stay until they break")
+    borrow: WholeOrNone = assumed(0, "no other jobs")
     borrow_each: PositiveTime = assumed("20 min")
     short: Literal["wait", "shrink"] = assumed("wait")
     placed: Literal["apart", "spread"] = assumed("apart")
@@ -53,13 +58,14 @@ class StageSpec(Model):
 
     name: Annotated[str, Name()]
     time: LawSpec
-    escalate: Share = assumed(0.0)
-    silent: Share = assumed(0.0)
+    escalate: Share = assumed(0.0, "the stage is the last that a node needs")
+    silent: Share = assumed(0.0, "what leaves is mended")
     crews: WholeOrNone = sourced("no limit", 0)
 
 
 class PartsSpec(Model):
-    """Spare parts: the share of repairs that need one, how many lie ready, and the time until one ordered is there."""
+    """Spare parts: the share of nodes at the last stage that take one, how many lie ready, and the time until one that
+    is ordered is there."""
 
     needed: Share
     stock: WholeOrNone
@@ -69,19 +75,24 @@ class PartsSpec(Model):
 class RepairSpec(Model):
     """What a node that was taken out goes through; instead of the repair time of its failure's class."""
 
-    stages: Annotated[tuple[StageSpec, ...], Field(min_length=1, max_length=8)]
-    misdiagnosis: Share = assumed(0.0)
+    stages: tuple[StageSpec, ...]
+    misdiagnosis: Share = assumed(0.0, "the node at fault is always found")
     parts: PartsSpec | None = sourced("parts never run out", None)
 
     @model_validator(mode="after")
     def _order(self) -> Self:
+        if not 1 <= len(self.stages) <= MOST_STAGES:
+            what, todo = ("no stage", "add e.g. {name: repair, time: 4 h}") if not self.stages else ("too many", "")
+            raise ValueRefused(f"{what} ({len(self.stages)})", f"1 to {MOST_STAGES} stages", todo, at=("stages",))
         names = [stage.name for stage in self.stages]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueRefused(f"two stages are called {name}", "a name of its own for each", at=("stages",))
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                what, at = f"two stages are called {show(name)}", ("stages", number, "name")
+                raise ValueRefused(what, "a name of its own for each stage", "rename one", at=at)
         if self.stages[-1].escalate > 0.0:
-            last = ("stages", str(len(names) - 1), "escalate")
-            raise ValueRefused("no stage follows the last", "0", "remove escalate", at=last)
+            last = ("stages", len(names) - 1, "escalate")
+            what = f"no stage follows the last ({show(names[-1])})"
+            raise ValueRefused(what, "0 for the last stage", "remove escalate, or add a stage behind it", at=last)
         return self
 
 
@@ -97,13 +108,16 @@ class RetireSpec(Model):
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
-        count, score = (self.after, self.within), (self.score, self.half_life)
-        whole = [all(one is not None for one in pair) for pair in (count, score)]
-        some = [any(one is not None for one in pair) for pair in (count, score)]
-        if whole != some or sum(whole) != 1:
-            raise ValueRefused(
-                "not a rule", "after and within, or score and half_life", "write {after: 3, within: 7 d}"
-            )
+        allowed = "after and within, or score and half_life"
+        given = [pair for pair in _RULES if any(getattr(self, key) is not None for key in pair[:2])]
+        if not given:
+            raise ValueRefused("no rule", allowed, "add e.g. after: 3 and within: 7 d")
+        if len(given) > 1:
+            raise ValueRefused("two rules, a count and a score", allowed, "remove one of the two")
+        first, second, *values = given[0]
+        for key, other, value in ((first, second, values[0]), (second, first, values[1])):
+            if getattr(self, key) is None:
+                raise ValueRefused(f"missing beside {other}", allowed, f"add e.g. {key}: {value}", at=(key,))
         return self
 
 
@@ -113,7 +127,7 @@ class ChecksSpec(Model):
 
     every: PositiveTime
     finds: Share
-    false_positives: Share = assumed(0.0)
+    false_positives: Share = assumed(0.0, "no healthy node is taken out")
 
 
 class FleetSpec(Model):
@@ -123,3 +137,45 @@ class FleetSpec(Model):
     repair: RepairSpec | None = sourced("the time of each failure's class", None)
     retire: RetireSpec | None = sourced("nobody is retired", None)
     checks: ChecksSpec | None = sourced("no checks", None)
+
+    @model_validator(mode="after")
+    def _alarms(self) -> Self:
+        if self.checks is not None and self.checks.false_positives > 0.0 and self.repair is None:
+            raise ValueRefused(
+                "needs fleet.repair",
+                "0, or the stages that a healthy node goes through",
+                "add fleet.repair, or remove false_positives",
+                at=("checks", "false_positives"),
+            )
+        return self
+
+
+def refuse_spares(spares: SparesSpec | None, cluster: ClusterSpec) -> None:
+    """Raises ValueRefused where the spares do not go with the cluster, at a place in the study."""
+    if spares is None:
+        return
+    if cluster.spare_nodes:
+        raise ValueRefused(
+            f"given beside cluster.spare_nodes ({cluster.spare_nodes})",
+            "one of them",
+            "say all spares under fleet.spares and remove cluster.spare_nodes",
+            at=("fleet", "spares"),
+        )
+    if spares.unit == "node":
+        return
+    if cluster.replace != "rack":
+        raise ValueRefused(
+            f"spares by rack, but a failure replaces a {cluster.replace} (cluster.replace)",
+            "unit: rack with cluster.replace: rack",
+            "write cluster.replace: rack, or unit: node",
+            at=("fleet", "spares", "unit"),
+        )
+    for kind in KINDS_OF_SPARES:
+        nodes, unit = getattr(spares, kind), cluster.nodes_per_rack
+        if nodes % unit:
+            raise ValueRefused(
+                f"not whole racks ({nodes} nodes, {unit} in a rack)",
+                "with unit: rack a multiple of cluster.nodes_per_rack",
+                f"write {nodes - nodes % unit} or {nodes - nodes % unit + unit}",
+                at=("fleet", "spares", kind),
+            )

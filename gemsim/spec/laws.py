@@ -86,14 +86,20 @@ class FrailtySpec(Model):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         needed = ("shape",) if self.kind == "gamma" else ("share", "multiplier")
-        for field in ("shape", "share", "multiplier"):
+        for field, example in (("shape", "0.5"), ("share", "15 %"), ("multiplier", "6")):
             if (getattr(self, field) is not None) != (field in needed):
-                what = "missing" if field in needed else "does not go"
-                todo = f"add {field}" if field in needed else f"remove {field}"
-                raise ValueRefused(f"{what} with kind {self.kind}", f"{' and '.join(needed)}", todo, at=(field,))
+                what = f"missing for kind {self.kind}" if field in needed else f"does not go with kind {self.kind}"
+                todo = f"add e.g. {field}: {example}" if field in needed else f"remove {field}"
+                raise ValueRefused(what, f"{' and '.join(needed)} with kind {self.kind}", todo, at=(field,))
         if self.kind == "gamma" and self.of == "good":
-            raise ValueRefused("no device is the good one of a gamma law", "mean", "remove of", at=("of",))
+            what = "no device is the good one of a gamma law"
+            raise ValueRefused(what, "good with kind lemons only", "remove of, or write of: mean", at=("of",))
         return self
+
+    def __str__(self) -> str:
+        if self.kind == "gamma":
+            return f"frailty gamma (shape {self.shape:g})"
+        return f"frailty {self.share:g} at {self.multiplier:g} times the rate of the others (rate of {self.of})"
 
 
 class RecurrenceSpec(Model):
@@ -101,6 +107,9 @@ class RecurrenceSpec(Model):
 
     again: Annotated[float, Quantity("share", 0.0, 0.99)]
     gap: GapSpec
+
+    def __str__(self) -> str:
+        return f"again with {self.again:g} after {self.gap}"
 
 
 class GapSpec(Model):
@@ -113,9 +122,14 @@ class GapSpec(Model):
     @model_validator(mode="after")
     def _shape(self) -> Self:
         if (self.kind == "exponential") != (self.shape is None):
-            what = "missing" if self.shape is None else "given"
-            raise ValueRefused(f"shape {what} for {self.kind}", "shape for all laws but exponential", at=("shape",))
+            what, todo = ("missing", "add e.g. shape: 0.6") if self.shape is None else ("does not go", "remove shape")
+            allowed = "shape with all kinds but exponential"
+            raise ValueRefused(f"{what} with kind {self.kind}", allowed, todo, at=("shape",))
         return self
+
+    def __str__(self) -> str:
+        shape = "" if self.shape is None else f" (shape {self.shape:g})"
+        return f"{self.kind} {units.format(self.mean, 'time')}{shape}"
 
 
 RecurrenceSpec.model_rebuild()
@@ -128,12 +142,23 @@ class BatchSpec(Model):
     sizes: Annotated[tuple[tuple[int, float], ...], BeforeValidator(lambda value: pairs(value, "units"))]
     within: Literal["cluster", "rack", "switch", "power"] = assumed("cluster")
 
+    def __str__(self) -> str:
+        return f"batches of {show_pairs(self.sizes)} within one {self.within}"
+
 
 class CommonCauseSpec(Model):
     """Beta factor: the share `beta` of a unit's failures takes all units of its domain at once."""
 
     beta: Share
     within: Literal["rack", "switch", "power"]
+
+    def __str__(self) -> str:
+        return f"common cause {self.beta:g} within one {self.within}"
+
+
+def show_pairs(law: tuple[tuple[int, float], ...]) -> str:
+    """A law of whole numbers as it is written in a study."""
+    return f"[{', '.join(f'[{number}, {share:g}]' for number, share in law)}]"
 
 
 def pairs(value: Any, of: str) -> tuple[tuple[int, float], ...]:
@@ -186,6 +211,11 @@ class DriftSteps(SelfRead):
 def _seconds(value: Any) -> float:
     """A time; a bare 0 is one too."""
     return 0.0 if value == 0 and not isinstance(value, bool) else Quantity("time", 0.0, YEARS_100).read(value)
+
+
+def show_steps(steps: Steps) -> str:
+    """Steps of a rate in words."""
+    return ", ".join(f"{factor:g} from {units.format(start, 'time')}" for start, factor in steps)
 
 
 Drift = Annotated[Steps, DriftSteps()]

@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gemsim.errors import ValueRefused, show
-from gemsim.spec.failures import FailureClassSpec
-from gemsim.spec.paths import fields_of
+from gemsim.spec.paths import LISTS, fields_of
 from gemsim.spec.protection.kinds import TIERS
 from gemsim.spec.study import StudySpec
 from gemsim.spec.types import Model, closest
@@ -79,8 +78,9 @@ def model_at(path: Path) -> type[Model] | None:
     """The model that reads the mapping at a place of the raw tree, or None."""
     if path[:1] == ("protection",) and len(path) >= 3:
         return _below(TIERS.get(str(path[2])), path[3:])
-    if path[:2] == ("failures", "classes") and len(path) >= 3:
-        return _below(FailureClassSpec, path[3:])
+    for listed, (model, _) in LISTS.items():
+        if path[: len(listed)] == listed and len(path) > len(listed):
+            return _below(model, path[len(listed) + 1 :])
     return _below(StudySpec, path)
 
 

@@ -1,7 +1,7 @@
 """Paths into a study: `protection.stripe.k` to a place in the raw tree, and assignment there.
 
-The tiers of the list are addressed by name, or by kind where that is unique; failure classes of the study by name.
-A section in its short form is expanded first.
+The tiers of the list are addressed by name, or by kind where that is unique; failure classes of the study and stages of
+repair by name or by number from 0. A section in its short form is expanded first.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from gemsim.errors import ValueRefused, show
 from gemsim.spec.failures import FailureClassSpec
+from gemsim.spec.fleet import StageSpec
 from gemsim.spec.protection.kinds import TIERS
 from gemsim.spec.protection.tier import Tier
 from gemsim.spec.study import StudySpec
@@ -20,7 +21,11 @@ from gemsim.spec.systems import written_out
 from gemsim.spec.types import Model, closest
 
 Raw = dict[str, Any]
-SECTIONS = ("cluster", "workload", "restart", "failures", "protection", "profile", "run")
+SECTIONS = ("cluster", "workload", "restart", "failures", "fleet", "protection", "profile", "run")
+LISTS: dict[tuple[str, ...], tuple[type[Model], str]] = {  # where a list of named parts stands, and what one is called
+    ("failures", "classes"): (FailureClassSpec, "failure class"),
+    ("fleet", "repair", "stages"): (StageSpec, "stage"),
+}
 _SHORT = {"restart": "mode", "failures": "mix"}
 _PAIRED = ("run.seed", "run.replications")
 
@@ -28,7 +33,7 @@ _PAIRED = ("run.seed", "run.replications")
 def normalised(raw: Raw) -> Raw:
     """A deep copy with short forms written out and empty optional sections left out."""
     tree = {key: copy.deepcopy(value) for key, value in raw.items()}
-    for key in ("sweep", "compare", "quick", "require", "restart", "protection", "notes", "profile"):
+    for key in ("sweep", "compare", "quick", "require", "restart", "fleet", "protection", "notes", "profile"):
         if tree.get(key, ...) is None:
             del tree[key]
     for section, key in _SHORT.items():
@@ -78,8 +83,9 @@ def locate(raw: Raw, text: str) -> tuple[str | int, ...]:
     if parts[0] == "protection" and len(parts) > 1:
         index, kind = _find_tier(raw, parts)
         return _descend(TIERS.get(kind), parts, 2, ("protection", index, kind))
-    if parts[:2] == ["failures", "classes"] and len(parts) > 2:
-        return _descend(FailureClassSpec, parts, 3, ("failures", "classes", _find_class(raw, parts)))
+    for listed, (model, what) in LISTS.items():
+        if tuple(parts[: len(listed)]) == listed and len(parts) > len(listed):
+            return _descend(model, parts, len(listed) + 1, (*listed, _find_named(raw, parts, listed, what)))
     return _descend(StudySpec, parts, 0, ())
 
 
@@ -137,16 +143,24 @@ def _find_tier(raw: Raw, parts: list[str]) -> tuple[int, str]:
     raise ValueRefused(f"no such tier ({show('.'.join(parts))})", allowed, todo)
 
 
-def _find_class(raw: Raw, parts: list[str]) -> int:
-    failures = raw.get("failures")
-    classes = failures.get("classes") if isinstance(failures, dict) else None
-    listed = classes if isinstance(classes, list) else []
-    names = [one.get("name") if isinstance(one, dict) else None for one in listed]
-    if parts[2] in names:
-        return names.index(parts[2])
+def _find_named(raw: Raw, parts: list[str], listed: tuple[str, ...], what: str) -> int:
+    """The number of a named part of a list, which the path gives by name or as the number itself."""
+    at: Any = raw
+    for key in listed:
+        at = at.get(key) if isinstance(at, dict) else None
+    parts_there = at if isinstance(at, list) else []
+    names = [one.get("name") if isinstance(one, dict) else None for one in parts_there]
+    asked = parts[len(listed)]
+    if asked in names:
+        return names.index(asked)
+    if asked.isdecimal() and len(asked) < 5 and int(asked) < len(names):
+        return int(asked)
     known = [str(name) for name in names if name]
-    allowed = f"the study's own classes are {', '.join(known)}" if known else "the study has no classes of its own"
-    raise ValueRefused(f"no such failure class ({show('.'.join(parts))})", allowed, _suggest(parts, 2, known))
+    if listed == ("failures", "classes"):
+        allowed = f"the study's own classes are {', '.join(known)}" if known else "the study has no classes of its own"
+    else:
+        allowed = f"the {what}s are {', '.join(known)}" if known else f"the study has no {what}s"
+    raise ValueRefused(f"no such {what} ({show('.'.join(parts))})", allowed, _suggest(parts, len(listed), known))
 
 
 def assign(raw: Raw, place: tuple[str | int, ...], value: Any) -> None:

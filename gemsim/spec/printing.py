@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 from ruamel.yaml import YAML
 
 from gemsim import units
 from gemsim.spec.failures import FailureClassSpec, mix
-from gemsim.spec.laws import LawSpec, LifetimeSpec
+from gemsim.spec.fleet import StageSpec
+from gemsim.spec.implied import Explained, implied
+from gemsim.spec.laws import GapSpec, LawSpec, LifetimeSpec, show_steps
 from gemsim.spec.loading import LoadedStudy
 from gemsim.spec.protection.tier import Tier
 from gemsim.spec.study import StudySpec
@@ -20,15 +22,8 @@ from gemsim.spec.types import Model
 
 GIVEN = "given"
 _NO_SWEEP: dict[str, Any] = {"grid": {}, "zip": {}}
+_SHORT_FORM = {"spare_nodes", "spare_activation"}  # of cluster, where fleet.spares says it all
 _VARIED = ("sweep", "compare", "quick")
-
-
-class Explained(NamedTuple):
-    """One value of a study: its path, its text, and "given", a source, or "assumption"."""
-
-    path: str
-    value: str
-    origin: str
 
 
 def canonical(spec: StudySpec) -> dict[str, Any]:
@@ -38,6 +33,8 @@ def canonical(spec: StudySpec) -> dict[str, Any]:
     for one, read in zip(data["failures"].get("classes", ()), spec.failures.classes, strict=True):
         for stray in read.inapplicable():
             one.pop(stray, None)
+    if spec.fleet.spares is not None:
+        data["cluster"] = {key: value for key, value in data["cluster"].items() if key not in _SHORT_FORM}
     for assignments in data["compare"].values():
         assignments.update({path: _systems(path, value) for path, value in assignments.items()})
     for axes in data["sweep"].values():
@@ -81,10 +78,17 @@ def explain(loaded: LoadedStudy) -> list[Explained]:
         if part == "protection":
             rows += _protection(loaded)
         elif part not in _VARIED:
-            rows += _field(spec, part, "")
+            rows += _cluster(spec) if part == "cluster" else _field(spec, part, "")
         if part == "failures" and spec.failures.mix:
             rows += _mix_rows(spec.failures.mix)
+        if part in ("failures", "fleet"):
+            rows += implied(spec, part)
     return rows
+
+
+def _cluster(spec: StudySpec) -> list[Explained]:
+    """The cluster, without the short form of the spares where these are said at length."""
+    return _fields(spec.cluster, "cluster", skip=_SHORT_FORM if spec.fleet.spares is not None else set())
 
 
 def _protection(loaded: LoadedStudy) -> list[Explained]:
@@ -124,6 +128,11 @@ def _class_row(name: str, one: FailureClassSpec) -> Explained:
     parts += [f"action {one.action}", f"process {'survives' if one.process_survives else 'dies'}"]
     parts += [f"repair {one.repair}"] if one.repair else []
     parts += [f"evict {'yes' if one.evict_on_detect else 'no'}"] if one.scope == "silent" else []
+    parts += [str(law) for law in (one.frailty, one.batch, one.common_cause, one.recurrence) if law]
+    parts += [f"drift {show_steps(one.drift)}"] if one.drift else []
+    parts += [f"slower by {one.slower:g}"] if one.slower else []
+    if one.stop is not None:
+        parts += [f"notice {units.format(one.notice or 0.0, 'time')}, stop {one.stop}"]
     return Explained(f"failures.{name}.{one.name}", ", ".join(parts), " ".join(one.source.split()))
 
 
@@ -136,10 +145,12 @@ def _field(model: Model, name: str, prefix: str) -> list[Explained]:
     value, path = getattr(model, name), f"{prefix}{info.alias or name}"
     source = info.json_schema_extra.get("source") if isinstance(info.json_schema_extra, dict) else None
     origin = GIVEN if name in model.model_fields_set else str(source or "")
-    if isinstance(value, Model) and not isinstance(value, LawSpec | LifetimeSpec):
+    if isinstance(value, Model) and not isinstance(value, LawSpec | LifetimeSpec | GapSpec):
         return _fields(value, path, skip=set())
-    if isinstance(value, tuple) and value and isinstance(value[0], FailureClassSpec):
-        return [row for one in value for row in _fields(one, f"{path}.{one.name}", skip={"name", *one.inapplicable()})]
+    if isinstance(value, tuple) and value and isinstance(value[0], FailureClassSpec | StageSpec):
+        strays = [one.inapplicable() if isinstance(one, FailureClassSpec) else {} for one in value]
+        pairs = zip(value, strays, strict=True)
+        return [row for one, stray in pairs for row in _fields(one, f"{path}.{one.name}", skip={"name", *stray})]
     if origin != GIVEN and (source is None or (value in ((), {}) and name != "rows")):
         return []
     return [Explained(path, _text(model, name, value), origin)]
@@ -148,8 +159,10 @@ def _field(model: Model, name: str, prefix: str) -> list[Explained]:
 def _text(model: Model, name: str, value: Any) -> str:
     if value is None:
         return "–"
-    if isinstance(value, LawSpec | LifetimeSpec):
+    if isinstance(value, LawSpec | LifetimeSpec | GapSpec):
         return str(value)
+    if name == "drift":
+        return show_steps(value)
     dumped = model.model_dump(mode="json", include={name})[name]
     if isinstance(dumped, bool):
         return "true" if dumped else "false"

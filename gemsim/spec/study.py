@@ -11,8 +11,8 @@ from gemsim import units
 from gemsim.errors import UnitError, ValueRefused, show
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
-from gemsim.spec.failures import FailuresSpec
-from gemsim.spec.fleet import FleetSpec
+from gemsim.spec.failures import FailuresSpec, refuse_batches
+from gemsim.spec.fleet import FleetSpec, refuse_spares
 from gemsim.spec.protection.kinds import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
@@ -177,11 +177,6 @@ class StudySpec(Model):
     def _consistent(self) -> Self:
         refuse_layout(self.cluster.gpus, self.workload.parallel)
         refuse_labels(self.protection)
-        if self.fleet.spares is not None and self.cluster.spare_nodes:
-            raise ValueRefused(
-                f"given beside cluster.spare_nodes ({self.cluster.spare_nodes})",
-                "one of them",
-                "say all spares under fleet.spares and remove cluster.spare_nodes",
-                at=("fleet", "spares"),
-            )
+        refuse_spares(self.fleet.spares, self.cluster)
+        refuse_batches(self.failures.classes, self.cluster)
         return self

@@ -1,4 +1,7 @@
-"""How far ours may be from print, as it is written: "exact", "± 1 %", "± 0.5 pp", "8 to 9", ">= 13", "none"."""
+"""How far ours may be from print, as it is written: "exact", "± 1 %", "± 0.5 pp", "8 to 9", ">= 13", "none".
+
+"in interval" turns it round: print, one outcome of chance, lies within the interval of ours.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,17 @@ _NUMBER = r"([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _ABOUT = re.compile(rf"±\s*{_NUMBER}\s*(%|pp)?")
 _WITHIN = re.compile(rf"{_NUMBER}\s+to\s+{_NUMBER}")
 _LIMIT = re.compile(rf"(>=|<=)\s*{_NUMBER}")
-_ALLOWED = "exact, '± X' (unit of the value), '± X %' (relative), '± X pp', 'A to B', '>= X', '<= X' or none"
+_ALLOWED = (
+    "exact, '± X' (unit of the value), '± X %' (relative), '± X pp', 'A to B', '>= X', '<= X', in interval or none"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What is allowed: `form` is exact, relative, absolute, within or none; `low` and `high` in SI (or a share)."""
+    """What is allowed: `form` is exact, relative, absolute, within, interval or none; `low` and `high` in SI.
+
+    (Those of a relative one are a share.)
+    """
 
     text: str
     form: str
@@ -31,6 +39,8 @@ class Tolerance:
         text = text.strip()
         if text in ("exact", "none"):
             return cls(text, text, _EXACT, _EXACT)
+        if text == "in interval":
+            return cls(text, "interval")
         if found := _ABOUT.fullmatch(text):
             width, unit = float(found[1]), found[2]
             if unit == "%":
@@ -45,8 +55,9 @@ class Tolerance:
         raise ValueRefused(f"cannot be read ({show(text)})", _ALLOWED)
 
     def holds(self, ours: float, published: float) -> bool:
-        """Whether one number of ours is near enough to a published one. A limit looks at ours alone."""
-        if self.form == "none":
+        """Whether one number of ours is near enough to a published one. A limit looks at ours alone; of an interval the
+        judge knows more."""
+        if self.form in ("none", "interval"):
             return True
         if self.form == "within":
             slack = 1e-12 * max(abs(ours), 1e-300)

@@ -54,7 +54,7 @@ def test_two_groups_are_out() -> None:
 
 def hit_while_out() -> None:
     """A failure of what is out stops nobody: it is out until 300 + 541, and the failure is counted."""
-    row = run(job(**SHORT), Hit("gpu", 105.0), Hit("gpu", 300.0, 1))
+    row = run(job(**SHORT, cluster__gpus_per_node=2), Hit("gpu", 105.0), Hit("gpu", 300.0, 2))
     expect(row, productive=100 + 702 * 0.75 + 4159, wasted=5, degraded=702 * 0.25, detection=4, restart=30)
     assert row["failures"] == 2
     assert recovered(row) == {"replica_group": 2}

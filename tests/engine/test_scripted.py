@@ -210,7 +210,7 @@ def test_a_job_without_spares_waits_for_the_repair() -> None:
 def test_a_failure_while_waiting_for_a_repair_does_not_make_it_longer() -> None:
     none = scenario(checkpoint(), mode="all_processes", cluster__spare_nodes=0)
     alone = run(none, Hit("gpu", 250.0, 5))
-    twice = run(none, Hit("gpu", 250.0, 5), Hit("link", 400.0, 1))
+    twice = run(none, Hit("gpu", 250.0, 5), Hit("link", 400.0, 2))
     assert twice["productive_s"] == pytest.approx(alone["productive_s"])
     assert twice["waiting_s"] == pytest.approx(alone["waiting_s"] - DETECT)  # detection is booked once more
     assert twice["detection_s"] == pytest.approx(2 * DETECT)

@@ -75,9 +75,8 @@ def restart_immune() -> AbstractContextManager[None]:
         def peek(injector: Any, now: float, running: float, advancing: bool) -> float:
             if not advancing:
                 return inf
-            wall = injector.trace.wall
-            while injector.next_wall < len(wall) and wall[injector.next_wall].time < now:
-                injector.next_wall += 1
+            while injector.wall.due < now:
+                injector.wall.pop()
             when: float = original(injector, now, running, advancing)
             return when
 

@@ -57,6 +57,7 @@ class Failure:
     remap: bool = False
     lives: bool = False  # a contained page in place
     silent: bool = False
+    on_node: bool = True  # it strikes one node, if there is one
     since: float | None = None
     hit: float = 0.0
     spare_at: float = 0.0

@@ -38,6 +38,8 @@ class SlowJob:
         self.running_failures = sorted((f for f in setup.failures if f.running), key=lambda f: f.when)
         self.hidden: list[tuple[float, float, Failure]] = []  # (found, since, silent corruption)
         self.spares = [0.0] * setup.spares  # when each is there
+        self.asked: list[list[int]] = []  # places for which nodes were asked, in order
+        self.came: list[float] = []  # when each of these was at hand
 
     def run(self) -> None:
         """To the horizon, or to the last step of the work."""
@@ -126,11 +128,22 @@ class SlowJob:
         (self.running_failures if failure.running else self.wall_failures).remove(failure)
         if failure.scope == "pages" and failure.region == "free":
             return False
+        if failure.scope not in ("process", "rack") and self.manned(failure.gpu // self.setup.per_node) >= self.wall:
+            return False  # nobody is there who could fail
         self.failures += 1
         if failure.scope == "silent":
             self.hidden.append((self.wall + failure.detect, self.wall, failure))
             return False
         return True
+
+    def manned(self, place: int) -> float:
+        """Since when whoever was asked for last has been at this place: who asked first is served first, and all at
+        once."""
+        when, since = sorted(self.came), -1.0
+        for places in self.asked:
+            served, when = when[: len(places)], when[len(places) :]
+            since = max(served) if place in places else since
+        return since
 
     def in_update(self, skew: float = 0.0) -> bool:
         """Between the versions: the optimizer is writing."""

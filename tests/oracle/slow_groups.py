@@ -34,6 +34,7 @@ class SlowGroups:
         self.on_running = sorted((f for f in failures if f.running), key=lambda f: f.when)
         self.hidden: list[tuple[float, Failure]] = []
         self.idle, self.repairs = world.spares, list[float]()
+        self.asked, self.came = list[list[int]](), list[float]()  # places, in order; when those asked for were there
         self.remaps = self.failures = self.rollbacks = self.fallbacks = 0
         self.recovered_by: Counter[str] = Counter()
         for failure in failures:
@@ -122,6 +123,9 @@ class SlowGroups:
             self.hidden = [one for one in self.hidden if one[1] is not failure]
             return True
         (self.on_running if failure.running else self.on_wall).remove(failure)
+        node = failure.struck.start // self.world.per_node
+        if failure.on_node and self.manned(node) >= self.wall:
+            return False
         self.failures += 1
         if failure.silent:
             failure.since = self.wall
@@ -138,16 +142,30 @@ class SlowGroups:
     def send_to_repair(self, failure: Failure) -> None:
         """Broken nodes leave, spares take their place as soon as there are any."""
         failure.spare_at = failure.hit
-        for _ in range(failure.nodes):
+        places = {gpu // self.world.per_node for gpu in failure.struck} if failure.nodes else set[int]()
+        there = [place for place in places if self.manned(place) < failure.hit]
+        for _ in there:
             heappush(self.repairs, failure.hit + failure.repair)
-        while failure.nodes and self.repairs and self.repairs[0] <= failure.hit:
+        while there and self.repairs and self.repairs[0] <= failure.hit:
             heappop(self.repairs)
             self.idle += 1
-        for _ in range(failure.nodes):
+        for _ in there:
+            at = failure.hit
             if self.idle:
                 self.idle -= 1
             else:
-                failure.spare_at = max(failure.spare_at, heappop(self.repairs))
+                at = heappop(self.repairs)
+            self.came.append(at)
+            failure.spare_at = max(failure.spare_at, at)
+        self.asked.append(there)
+
+    def manned(self, place: int) -> float:
+        """Since when whoever was asked for last has been at this place: who asked first is served first."""
+        when, since = sorted(self.came), -1.0
+        for places in self.asked:
+            served, when = when[: len(places)], when[len(places) :]
+            since = max(served) if place in places else since
+        return since
 
     def leave_out(self, failure: Failure) -> None:
         """What was struck is out until it is there, started and caught up."""

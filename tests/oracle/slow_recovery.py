@@ -144,14 +144,21 @@ def waste(job: SlowJob, loss: Loss, choice: Choice) -> float:
 
 
 def replacements(job: SlowJob, failure: Failure, done: Effect) -> float:
-    """Send the broken nodes to repair, take the spares that are there first; when the last of them is at hand."""
+    """Send the broken nodes to repair, take the spares that are there first; when the last of them is at hand.
+
+    Where the one before has left and nobody is at hand yet, there is no node to break.
+    """
     ready = 0.0
-    for _ in range(done.nodes):
+    places = (done.hosts or {failure.gpu // job.setup.per_node}) if done.nodes else set()
+    there = [place for place in places if job.manned(place) < job.wall]
+    for _ in there:
         job.spares.append(job.wall + failure.repair)
-    for _ in range(done.nodes):
+    for _ in there:
         first = min(job.spares)
         job.spares.remove(first)
+        job.came.append(max(first, job.wall))
         ready = max(ready, first)
+    job.asked.append(there)
     return ready
 
 

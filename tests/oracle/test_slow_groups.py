@@ -104,7 +104,7 @@ class Case:
             nodes=len({one // self.per_node for one in struck}) if name in REPLACED else 0, repair=small.REPAIR,
             detect=300.0 if name == "silent" else small.DETECT, device=DEVICE.get(name, 0.0),
             rejoins=name in (*REPLACED, "reboot"), remap=name == "page", lives=name == "page" and self.in_place,
-            silent=name == "silent",
+            silent=name == "silent", on_node=name not in ("software", "rack"),
         )  # fmt: skip
 
 

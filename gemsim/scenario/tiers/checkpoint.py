@@ -55,7 +55,9 @@ def _steps_between(interval: float, least: float, step: float) -> int:
 
 def stride_of(shop: Workshop, domain: str) -> int:
     """Nodes between neighbours of a set, so that they do not share a domain of this kind."""
-    return shop.spec.cluster.nodes_per_rack if domain == "rack" else 1
+    cluster = shop.spec.cluster
+    racks = {"rack": 1, "switch": cluster.racks_per_switch, "power": cluster.racks_per_power}
+    return cluster.nodes_per_rack * racks[domain] if domain in racks else 1
 
 
 def store_times(shop: Workshop, one: CheckpointSpec) -> tuple[float, float, float]:
@@ -125,7 +127,8 @@ def placed(shop: Workshop, kind: str, *, copies: int, domain: str, size: int = 8
     """Where copies or parity lie on the job's nodes. Raises Infeasible."""
     nodes, stride = shop.spec.cluster.nodes, stride_of(shop, domain)
     if kind in ("mixed", "group", "ring") and copies > nodes // stride:
-        raise Infeasible(f"{copies} copies are more than the {nodes // stride} {domain}s of the job")
+        many = {"switch": "switches", "power": "power domains"}.get(domain, f"{domain}s")
+        raise Infeasible(f"{copies} copies are more than the {max(1, nodes // stride)} {many} of the job")
     try:
         return placement(kind, nodes, copies=copies, size=size, losses=losses, stride=stride if kind != "single" else 1)
     except ValueError as error:

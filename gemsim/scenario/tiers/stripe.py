@@ -14,7 +14,7 @@ from gemsim.spec.protection.stripe import StripeSpec
 from gemsim.units import brief
 from gemsim_kernels.codes import CodeLimit, family
 
-DOMAINS = {"gpus": "gpu", "nodes": "node", "racks": "rack"}
+DOMAINS = {"gpus": "gpu", "nodes": "node", "racks": "rack", "switches": "switch", "power_domains": "power"}
 
 
 def stripe(shop: Workshop, one: StripeSpec, number: int) -> PageStripe | MemberStripe:

@@ -33,7 +33,7 @@ class CheckpointSpec(Tier):
     set: Annotated[int, WholeNumber(2, 4096)] = sourced("SCR user guide", 8)
     losses: Annotated[int, WholeNumber(1, 64)] = sourced("SCR user guide", 2)
     copies: Annotated[int, WholeNumber(1, 64)] = sourced("GEMINI (Wang et al. 2023)", 2)
-    domain: Literal["node", "rack"] = assumed("node")
+    domain: Literal["node", "rack", "switch", "power"] = assumed("node")
     readers: Whole = assumed(1, "one replica reads, then broadcasts")
     invalid: Share = assumed(0, "every copy is good")
     notice: Time = assumed("0 s", "a bad copy is noticed at once")

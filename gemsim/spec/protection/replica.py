@@ -27,7 +27,7 @@ class ReplicaSpec(Tier):
     kind: Literal["replica"] = "replica"
     copies: Annotated[int, WholeNumber(1, 64)] = sourced(_GEMINI, 2)
     placement: Literal["mixed", "group", "ring"] = sourced(f"{_GEMINI}, Algorithm 1", "mixed")
-    domain: Literal["node", "rack"] = sourced(_GEMINI, "node")
+    domain: Literal["node", "rack", "switch", "power"] = sourced(_GEMINI, "node")
     every: Whole = sourced(f"{_GEMINI}: every iteration", 1)
     interleave: Literal["gemini", "no_pipeline", "blocking", "naive"] = sourced(f"{_GEMINI}, Algorithm 2", "gemini")
     buffers: Annotated[int, WholeNumber(1, 1024)] = sourced(_GEMINI, 4)

@@ -9,10 +9,10 @@ from gemsim.spec.types import Whole, WholeNumber, assumed
 
 
 class StripeSpec(Tier):
-    """k data and m parity members: pages of one GPU, or GPUs in distinct GPUs, nodes or racks."""
+    """k data and m parity members: pages of one GPU, or GPUs in distinct GPUs, nodes, racks or wider domains."""
 
     kind: Literal["stripe"] = "stripe"
-    layout: Literal["gpu", "gpus", "nodes", "racks"]
+    layout: Literal["gpu", "gpus", "nodes", "racks", "switches", "power_domains"]
     k: Annotated[int, WholeNumber(1, 10**9)]
     m: Annotated[int, WholeNumber(0, 8)]
     mapping: Literal["interleaved", "contiguous"] = assumed("interleaved")
@@ -28,4 +28,4 @@ class StripeSpec(Tier):
         return self.layout == "gpu"
 
     def inapplicable(self) -> dict[str, str]:
-        return {"rebuild": "layout gpus, nodes or racks"} if self.inside else {"mapping": "layout gpu"}
+        return {"rebuild": "a layout over several GPUs"} if self.inside else {"mapping": "layout gpu"}

@@ -11,12 +11,11 @@ from math import exp, sqrt
 import numpy as np
 
 from gemsim.analytic import first_order
-from gemsim.analytic.markov import spares_for_repairs
 from gemsim.analytic.run import predict
 from gemsim.failures.trace import draw_trace
 from gemsim.scenario import Scenario, describe
-from gemsim.spec.failures import mix
 from gemsim.spec.published import Inputs
+from gemsim.study.validate import fleet_memory, fleet_pools
 from gemsim.study.validate.checks import Engine, Ours, Rows, one_number
 from gemsim.study.validate.fleet_jobs import job, seconds
 from gemsim.study.validate.gem_sets import memory_cut
@@ -37,8 +36,8 @@ def rows(inputs: Inputs, *, quick: bool) -> Rows:
         **_hsdp(inputs, quick=quick),
         **_bounds(inputs),
         **_gem(),
-        "R8": Ours("not computed", unbuilt="needs the fleet model"),
-        "R19": Ours("not computed", unbuilt="needs the fleet model"),
+        **fleet_memory.rows(inputs, quick=quick),
+        **fleet_pools.rows(inputs, quick=quick),
     }
 
 
@@ -63,12 +62,6 @@ def _counts(inputs: Inputs, *, quick: bool) -> Rows:
         run__horizon=seconds(inputs.llama_window),
     )
     found = {"R1.count": _identity(llama, quick=quick), "R1.effective": _llama_share(llama)}
-    for name, gpus, window, fleet in zip(
-        ("R16", "R17"), inputs.delta_gpus, inputs.delta_window, ("delta-h100-memory", "delta-a100-memory"), strict=True
-    ):
-        memory = job(gpus=int(gpus), failures=f"{{mix: {fleet}}}", run__horizon=seconds(window))
-        found[f"{name}.count"] = _identity(memory, quick=quick)
-        found[f"{name}.contained"] = Ours(float(mix(fleet).classes[0].contained or 0.0))
     gap = inputs.crusoe_window / inputs.crusoe_failures
     found["R20"] = Ours(gap, note=f"{inputs.crusoe_gpus * gap / HOUR:,.0f} GPU-hours for each")
     opt = inputs.opt_gpus * inputs.opt_window / DAY / PER_NODE * inputs.rsc1
@@ -102,9 +95,7 @@ def _gap(per_node: float, gpus: float) -> float:
 
 
 def _projections(inputs: Inputs) -> Rows:
-    other = "small jobs are another population (21 to 24 per 1000 node-days): do not use them with this rate"
-    found = {f"R2.{gpus}": Ours(_gap(inputs.rsc1, gpus)) for gpus in (16_384, 131_072)}
-    return found | {f"R3.{gpus}": Ours(_gap(inputs.rsc1, gpus), note=other) for gpus in (8, 1_024, 4_096)}
+    return {f"R2.{gpus}": Ours(_gap(inputs.rsc1, gpus)) for gpus in (16_384, 131_072)}
 
 
 def _rsc(inputs: Inputs, *, quick: bool) -> Rows:
@@ -217,48 +208,16 @@ def _groups_out(inputs: Inputs, *, quick: bool) -> Ours:
 
 
 def _bounds(inputs: Inputs) -> Rows:
-    """R11 to R14 and R18: shown beside print, since a needed input is not published."""
+    """R11, R13 and R14: shown beside print, since a needed input is not published."""
     shipped = inputs.megascale_lost * inputs.megascale_repairs / inputs.megascale_window
     pods = inputs.pods_interruptions * inputs.pods_lost
     last = inputs.fireflyer_interval + inputs.fireflyer_node / inputs.fireflyer_rate
-    broken = inputs.delta_repair / inputs.delta_system_gap
     pods_note = f"and 3 % of the time in which a slice is out, which is not published: down to {0.97 * (1 - pods):.3f}"
     return {
         "R11": Ours(1.0 - shipped, note="25 min for each of 100 repairs in four weeks (assumption)"),
-        "R12": _byterobust(inputs),
         "R13": Ours(1.0 - pods, note=pods_note),
         "R14": Ours(last, note="interval and write time, of at most the GPU memory of a node at 10 GiB/s"),
-        "R18": Ours(
-            float(spares_for_repairs(broken, 1.0, confidence=0.999)),
-            note="M/G/inf: nodes out at a time are Poisson; 31 is 5 % of the fleet, another model of a job",
-        ),
     }
-
-
-def _byterobust(inputs: Inputs) -> Ours:
-    built = job(
-        gpus=int(inputs.byterobust_gpus),
-        failures="{mix: llama3-2024}",
-        restart__process="60 s",
-        restart__warmup="30 s",
-        restart__communicator="10 s",
-        protection=[
-            {
-                "checkpoint": {
-                    "name": "cpu",
-                    "target": "cpu_memory",
-                    "mode": "async",
-                    "blocked": "0 s",
-                    "write": "1 s",
-                    "interval": "10 s",
-                    "keep": 2,
-                }
-            },
-            {"checkpoint": {"target": "remote", "mode": "async", "blocked": "1 s", "interval": "10 min"}},
-        ],
-    )
-    note = "incidents are not published: at Llama 3's rates, restarts of 100 s, remote saves each 10 min (assumptions)"
-    return Ours(float(predict(built)["ettr_analytic"]), note=note)
 
 
 def _gem() -> Rows:

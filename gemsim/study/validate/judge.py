@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 from gemsim.errors import ProfileError
 from gemsim.spec.published import Outcome, Paper
-from gemsim.study.validate.checks import Engine, Ours, Rows, Value
+from gemsim.study.validate.checks import Engine, Ours, Rows, Value, one_number
 
 LARGEST_Z = 4.0
 
@@ -55,6 +56,11 @@ def _check(outcome: Outcome, ours: Ours) -> Check:
 
 
 def _print_faults(outcome: Outcome, ours: Ours) -> Iterator[str]:
+    if outcome.tolerance.form == "interval":
+        low, high = ours.interval or (inf, -inf)
+        if not low <= one_number(outcome.value) <= high:
+            yield "print is outside the interval of ours"
+        return
     value: Value = ours.value if ours.linear is None else ours.linear
     name = "ours" if ours.linear is None else "the linear form"
     if isinstance(value, bool | str) or isinstance(outcome.value, bool | str):

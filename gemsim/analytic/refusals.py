@@ -1,0 +1,47 @@
+"""What the twin has no form for: each said once, with its reason."""
+
+from __future__ import annotations
+
+from gemsim.errors import NotCovered
+from gemsim.failures.classes import FailureClass
+from gemsim.scenario import Scenario
+
+SILENT_LIMIT = 0.05  # rate x latency up to which first order holds
+
+
+def refuse(scenario: Scenario) -> None:
+    """Raises NotCovered with the reason where no form applies."""
+    for kind in scenario.classes:
+        _class(scenario, kind)
+    plan = scenario.fleet
+    if plan.retire is not None:
+        raise NotCovered("retirement: who is taken out for good depends on the order of failures")
+    if plan.checks is not None:
+        raise NotCovered("health checks: what they find or take out is not in the closed form")
+    if plan.repair is not None and plan.repair.misdiagnosis > 0.0:
+        raise NotCovered("misdiagnosis: a faulty node that stays in the job is not in the closed form")
+    if plan.spares.short == "shrink":
+        raise NotCovered("short: shrink: running on with fewer nodes than the job asks for is not in the closed form")
+
+
+def _class(scenario: Scenario, kind: FailureClass) -> None:
+    if kind.scope in ("planned", "slow"):
+        raise NotCovered(f"{kind.name}: scope {kind.scope} is not in the closed form")
+    if kind.scope == "silent" and kind.rate * kind.detect.mean >= SILENT_LIMIT:
+        raise NotCovered(f"silent corruption: rate x latency = {kind.rate * kind.detect.mean:.3g} is not below 0.05")
+    if kind.lifetime.kind != "exponential" and kind.units < 100:
+        raise NotCovered(
+            f"{kind.name}: {kind.units} {kind.lifetime.kind} clocks are too few to act as a Poisson stream"
+        )
+    if kind.lifetime.kind != "exponential" and not scenario.stationary:
+        raise NotCovered(f"{kind.name}: a new fleet with {kind.lifetime.kind} lives is not stationary")
+
+
+def plain_spares(scenario: Scenario) -> bool:
+    """Spares that differ in nothing, always join, and are repaired in the time of each failure's class."""
+    plan = scenario.fleet.spares
+    return (
+        scenario.fleet.repair is None
+        and not (plan.warm or plan.cold or plan.borrow or plan.join_fails or plan.selection or plan.reshuffle)
+        and plan.unit == 1
+    )

@@ -1,0 +1,1 @@
+"""What a failure log says: reading, cleaning, statistics, laws, a section for a study, and replay."""

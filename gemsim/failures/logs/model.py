@@ -1,0 +1,182 @@
+"""From a log to classes that make logs like it: rates of nodes, frailty, joint starts, recurrence, steps in time.
+
+The gaps over the system are never used: they must come out right by themselves, which `roundtrip` judges.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsim.failures.logs.clean import Log
+from gemsim.failures.logs.clock import Clock, Drift
+from gemsim.failures.logs.fleet import hours_of, spread
+from gemsim.failures.logs.recurrence import echoes
+from gemsim.failures.logs.repair import Repair, repair_of
+from gemsim.failures.logs.statistics import joint_starts
+from gemsim.failures.logs.steps import STRICT, find_steps
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+JOINT = "joint_starts"
+MINUTES_10_H = 1.0 / 6.0
+_JOINT_SHARE = 0.02  # of the system's MTBF: the share of chance neighbours that a joint start may hold
+_FEW = 40  # events below which a class takes the steps of all classes together and no recurrence of its own
+FEWEST = 10  # events below which nothing is said of how unlike the nodes are
+_SHAPES = (0.01, 100.0)  # of a gamma law, as a study takes them
+_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One class of the model; times in hours. `rate` counts failures of nodes, those that follow others among them."""
+
+    name: str
+    events: int
+    rate: float  # failures per node-hour
+    gamma_shape: float  # of the nodes' multiples; inf: all alike
+    steps: Drift  # (from this hour of the window on, factor); () if even
+    sizes: tuple[tuple[int, float], ...]  # nodes that start together; () if one by one
+    spread_mean_h: float  # lognormal delay of the others after the first; 0: at one instant
+    spread_sigma: float
+    again: float  # recurrence; 0: none
+    gap_shape: float
+    gap_mean_h: float
+    repair: Repair
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """All classes of a log and how they were found."""
+
+    sources: tuple[Source, ...]
+    joint_h: float  # starts of several nodes within this are one joint start
+    drift: Drift  # steps that all classes share; () if even
+    chance: int  # about so many of the neighbours taken for joint starts met by chance
+    penalty: float  # log-likelihood that each shared step gained
+    bin_h: float
+
+
+def joint_window(log: Log) -> float:
+    """The time within which starts on several nodes count as one: 10 min, but no more than 2 % of the MTBF, so that at
+    most 1 in 50 is a neighbour by chance; 0 (the same instant) where that is below the log's resolution."""
+    window = min(MINUTES_10_H, _JOINT_SHARE * log.window_h / len(log.time_h))
+    return window if window >= log.tick_h else 0.0
+
+
+def fit_model(log: Log, *, strictness: float = STRICT, bin_h: float = 24.0, recurring: bool = True) -> Model:
+    """The model of `log`: joint starts as one class, the rest by kind."""
+    joint_h = joint_window(log)
+    together = _together(log, joint_h)
+    lone, joint = log.only(~together), log.only(together)
+    groups = joint_starts(log.time_h, joint_h)
+    starts = log.time_h[np.unique(groups, return_index=True)[1]]
+    steps = find_steps(starts, log.window_h, strictness=strictness, bin_h=bin_h)
+    clock = Clock.of(steps)
+    sources = []
+    for number, name in enumerate(log.kinds):
+        part = lone.only(lone.kind == number)
+        if len(part.time_h):
+            sources.append(_lone_source(name, part, clock, recurring))
+    if len(joint.time_h):
+        sources.append(_joint_source(joint, joint_h, clock))
+    return Model(tuple(sources), joint_h, clock.drift, _chance(log.time_h, joint_h), steps.penalty, steps.bin_h)
+
+
+def _chance(time_h: Floats, joint_h: float) -> int:
+    """Gaps up to `joint_h` that chance makes: half of those between one and three times that. They stay in: taking them
+    out made the simulated gaps of real logs less like the data, not more."""
+    gaps = np.diff(time_h)
+    return int(((gaps > joint_h) & (gaps <= 3 * joint_h)).sum()) // 2
+
+
+def _together(log: Log, joint_h: float) -> NDArray[np.bool_]:
+    """Which events are part of a joint start of two nodes or more; the later repeats of a node in it are not."""
+    groups = joint_starts(log.time_h, joint_h)
+    seen: set[tuple[int, int]] = set()
+    first = np.zeros(len(groups), dtype=bool)
+    for at, pair in enumerate(zip(groups.tolist(), log.node.tolist(), strict=True)):
+        first[at] = pair not in seen
+        seen.add(pair)
+    nodes = np.bincount(groups[first])
+    chosen: NDArray[np.bool_] = first & (nodes[groups] > 1)
+    return chosen if log.named else np.zeros(len(groups), dtype=bool)
+
+
+def _lone_source(name: str, part: Log, shared: Clock, recurring: bool) -> Source:
+    """A class of failures that start one by one."""
+    count = len(part.time_h)
+    rate = count / part.node_hours
+    plain = Source(name, count, rate, math.inf, shared.drift, (), 0.0, 0.0, 0.0, 1.0, 0.0, repair_of(part))
+    if not part.named:
+        return plain
+    hours = hours_of(part)
+    if count < _FEW or not recurring:
+        return replace(plain, gamma_shape=_frailty(np.bincount(part.node, minlength=part.nodes), hours))
+    weights, echo, shape, clock = np.ones(count), None, math.inf, shared
+    for _ in range(_ROUNDS):
+        counts = np.bincount(part.node, weights=weights, minlength=part.nodes)
+        shape = _frailty(np.round(counts).astype(np.int64), hours)
+        clock = shared.refined(part.time_h[weights >= 0.5], part.window_h)
+        own = counts.sum() / hours.sum() * hours
+        multiple = np.ones(part.nodes) if math.isinf(shape) else (shape + counts) / (shape + own)
+        found = echoes(
+            part.time_h, part.node, rates=rate * multiple, factor=clock.factor(part.time_h),
+            window_h=part.window_h, least_h=part.tick_h / 2 or 1e-3,
+        )  # fmt: skip
+        echo = found if found is not None and found.gain > 3.0 else None
+        weights = np.ones(count) if echo is None else echo.background
+    lone = replace(plain, gamma_shape=shape, steps=clock.drift)
+    if echo is None:
+        return lone
+    return replace(lone, again=echo.again, gap_shape=echo.shape, gap_mean_h=echo.mean_h)
+
+
+def _frailty(counts: Ints, hours: Floats) -> float:
+    """Shape of the gamma law of rates; inf where few failures or Akaike's criterion speak for nodes that are alike."""
+    if counts.sum() < FEWEST:
+        return math.inf
+    nodes = spread(counts, hours)
+    if nodes.aic_gamma >= nodes.aic_alike or nodes.gamma_shape > _SHAPES[1]:
+        return math.inf
+    return max(nodes.gamma_shape, _SHAPES[0])
+
+
+def _joint_source(part: Log, joint_h: float, shared: Clock) -> Source:
+    """The joint starts of a log: how many nodes, how far apart, in which stretches of time."""
+    groups = joint_starts(part.time_h, joint_h)
+    sizes, many = np.unique(np.bincount(groups), return_counts=True)
+    first = np.concatenate([[True], np.diff(groups) > 0])
+    starts = part.time_h[first]
+    delays = (part.time_h - starts[groups])[~first]
+    mean, sigma = _delay_law(delays, part.tick_h)
+    drift = shared.refined(starts, part.window_h).drift
+    law = tuple((int(size), float(count / many.sum())) for size, count in zip(sizes, many, strict=True))
+    return Source(
+        JOINT, len(part.time_h), len(part.time_h) / part.node_hours, math.inf, drift, law, mean, sigma, 0.0, 1.0, 0.0,
+        repair_of(part),
+    )  # fmt: skip
+
+
+def _delay_law(delays: Floats, tick: float) -> tuple[float, float]:
+    """Mean and sigma of a lognormal of which each delay was seen rounded to `tick`; (0, 0) if all are 0."""
+    from scipy import optimize
+    from scipy.special import ndtr
+
+    if not (delays > 0).any() or tick == 0:
+        return 0.0, 0.0
+    low, high = np.maximum(delays - tick / 2, 0.0), delays + tick / 2
+
+    def cost(p: Floats) -> float:
+        sigma = math.exp(p[1])
+        with np.errstate(divide="ignore"):
+            chance = ndtr((np.log(high) - p[0]) / sigma) - ndtr((np.log(low) - p[0]) / sigma)
+        return -float(np.log(np.maximum(chance, 1e-300)).sum())
+
+    found = optimize.minimize(cost, [math.log(tick), 0.5], method="Nelder-Mead")
+    mu, sigma = float(found.x[0]), math.exp(float(found.x[1]))
+    return math.exp(mu + sigma * sigma / 2), sigma

@@ -1,0 +1,247 @@
+"""A failure log from a CSV file: the rows asked for, by the names gemsim uses. One pass, block by block.
+
+Nothing is interpreted beyond numbers and times: what the rows mean is the business of `clean`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsim.errors import ValueRefused, show
+from gemsim.failures.logs.times import elapsed_hours
+
+Floats = NDArray[np.float64]
+
+NAMES = ("time_h", "start", "node", "component", "downtime_h", "end_h", "end")
+LARGEST_BYTES = 4 * 2**30
+_BLOCK = 8 * 2**20
+_WANTED = "a CSV file with one line per failure: time_h (or start), node, component, downtime_h"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Keep the rows whose `column` holds one of `values` (or none of them: `keep` false)."""
+
+    column: str
+    values: tuple[str, ...]
+    keep: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.column}{'=' if self.keep else '!='}{','.join(self.values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A column of names: a number for each row, and what each number stands for."""
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a log as they stand in the file, hours as floats (nan: empty), in file order."""
+
+    path: Path
+    time_h: Floats
+    node: Labels | None  # None: the log names no nodes
+    component: Labels | None
+    downtime_h: Floats
+    read: int  # rows in the file, kept or not
+    origin: str  # what time 0 is, where the log has absolute times
+    foreign: tuple[str, ...]  # columns of the file that are not used
+
+
+def parse_where(texts: Sequence[str]) -> tuple[Where, ...]:
+    """Filters from texts such as `system=18`, `system=18,20` or `component!=experiment`. Raises ValueRefused."""
+    found = []
+    for text in texts:
+        column, equals, values = text.partition("=")
+        keep = not column.endswith("!")
+        column = column.removesuffix("!").strip()
+        if not equals or not column:
+            raise ValueRefused(f"--where: not a condition ({show(text)})", "COLUMN=VALUE[,VALUE] or COLUMN!=VALUE")
+        found.append(Where(column, tuple(value.strip() for value in values.split(",")), keep))
+    return tuple(found)
+
+
+def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+    """Names of the file's columns from texts such as `time_h=T,node=host`. Raises ValueRefused."""
+    names: dict[str, str] = {}
+    for text in ",".join(texts).split(","):
+        if not text.strip():
+            continue
+        ours, equals, theirs = (part.strip() for part in text.partition("="))
+        if not equals or not theirs or ours not in NAMES:
+            allowed = f"OURS=COLUMN with OURS one of {', '.join(NAMES)}"
+            raise ValueRefused(
+                f"--columns: not a pair of names ({show(text)})", allowed, "write e.g. time_h=T,node=host"
+            )
+        names[ours] = theirs
+    return names
+
+
+def read_log(
+    path: Path, *, columns: Mapping[str, str] | None = None, where: Sequence[Where] = (), by: str = "component",
+    origin: str | None = None,
+) -> Rows:  # fmt: skip
+    """Read the rows of `path` that meet all of `where`; `by` is the column whose values are the classes.
+
+    `origin` is the ISO time that becomes 0 where the log has absolute times. Raises ValueRefused.
+    """
+    names = {name: name for name in NAMES} | dict(columns or {})
+    if columns is None or "component" not in columns:
+        names["component"] = by
+    header = _header(path)
+    used = _used(path, header, names, columns or {}, where, by)
+    table, rows = _table(path, sorted({*used.values(), *(one.column for one in where)}), where)
+    if rows == 0:
+        raise ValueRefused(f"{path}: no rows below the heading", _WANTED)
+    if table.num_rows == 0:
+        raise ValueRefused(f"{path}: no row of {rows:,} meets --where", "at least two events", "check the values")
+    text = {name: table.column(column).combine_chunks() for name, column in used.items()}
+    time_h, down, zero = _times(path, text, origin)
+    labels = {name: _labels(path, text[name]) for name in ("node", "component") if name in text}
+    foreign = _foreign(header, used, where)
+    return Rows(path, time_h, labels.get("node"), labels.get("component"), down, rows, zero, foreign)
+
+
+def _times(path: Path, text: Mapping[str, Any], origin: str | None) -> tuple[Floats, Floats, str]:
+    """Starts and lengths of the outages in hours, and the moment that is 0."""
+    if "start" in text:
+        time_h, zero = elapsed_hours(text["start"].to_pylist(), origin, where=f"{path}: start")
+        end = None
+        if "end" in text:
+            end = elapsed_hours(text["end"].to_pylist(), zero, where=f"{path}: end", empty=True)[0]
+    else:
+        time_h, zero = numbers(path, "time_h", text["time_h"]), ""
+        if np.isnan(time_h).any():
+            row = int(np.flatnonzero(np.isnan(time_h))[0]) + 1
+            raise ValueRefused(f"{path}: time_h is empty in row {row} of those kept", "a start for every failure")
+        end = numbers(path, "end_h", text["end_h"]) if "end_h" in text else None
+    if "downtime_h" in text:
+        return time_h, numbers(path, "downtime_h", text["downtime_h"]), zero
+    return time_h, np.full(len(time_h), math.nan) if end is None else end - time_h, zero
+
+
+def _labels(path: Path, column: Any) -> Labels:
+    coded = column.dictionary_encode()
+    names = tuple(coded.dictionary.to_pylist())
+    broken = next((name for name in names if "\n" in name), None)
+    if broken is not None:
+        raise ValueRefused(
+            f"{path}: a name runs over lines ({show(broken)})", "one line per failure", "close the quotes"
+        )
+    return Labels(coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names)
+
+
+def numbers(path: Path, name: str, column: Any) -> Floats:
+    """Floats of a column of texts; empty ones are nan. Raises ValueRefused with the row."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    filled = compute.if_else(compute.equal(column, ""), "nan", column)
+    try:
+        values: Floats = compute.cast(filled, pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        values = np.array([_number(path, name, text, row) for row, text in enumerate(filled.to_pylist(), start=1)])
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise ValueRefused(f"{path}: {name} is not finite in row {row + 1} of those kept", "hours, e.g. 93.5")
+    return values
+
+
+def _number(path: Path, name: str, text: str, row: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        todo = "name a column of absolute times with --columns start=COLUMN" if name == "time_h" else ""
+        raise ValueRefused(
+            f"{path}: {name} is not a number in row {row} of those kept ({show(text)})", "hours, e.g. 93.5", todo
+        ) from None
+
+
+def _header(path: Path) -> list[str]:
+    """The names in the first line. Refuses what is no text file."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(65536)
+        size = path.stat().st_size
+    except OSError as error:
+        raise ValueRefused(f"{path}: cannot be read ({error.strerror})", _WANTED) from error
+    if not head:
+        raise ValueRefused(f"{path}: the file is empty", _WANTED)
+    if size > LARGEST_BYTES:
+        raise ValueRefused(
+            f"{path}: {size / 2**30:.1f} GiB", f"at most {LARGEST_BYTES / 2**30:g} GiB", "cut the log by time or system"
+        )
+    if b"\0" in head:
+        raise ValueRefused(f"{path}: not a text file (it holds zero bytes)", _WANTED)
+    import csv
+
+    try:
+        line = head.decode("utf-8-sig", errors="strict" if len(head) < 65536 else "ignore").splitlines()[0]
+        names = next(csv.reader([line]))
+    except (UnicodeDecodeError, csv.Error, IndexError, StopIteration):
+        raise ValueRefused(f"{path}: not a text file in UTF-8", _WANTED) from None
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueRefused(f"{path}: two columns are called {show(twice[0])}", "a name of its own for each column")
+    return names
+
+
+def _used(
+    path: Path, header: list[str], names: Mapping[str, str], given: Mapping[str, str], where: Sequence[Where], by: str
+) -> dict[str, str]:
+    """Which column of the file serves each of our names."""
+    present = {ours: theirs for ours, theirs in names.items() if theirs in header}
+    listed = ", ".join(header[:12]) + (", …" if len(header) > 12 else "")
+    wanted = [*given.values(), *(one.column for one in where)] + ([by] if by != "component" else [])
+    lost = next((column for column in wanted if column not in header), None)
+    if lost is not None:
+        raise ValueRefused(f"{path}: no column {show(lost)}", f"the columns are {show(listed)}")
+    if "start" in given or "time_h" not in present:
+        present.pop("time_h", None)
+    else:
+        present.pop("start", None)
+        present.pop("end", None)
+    if "time_h" not in present and "start" not in present:
+        raise ValueRefused(
+            f"{path}: no column of times ('time_h' in hours or 'start' as ISO 8601)", f"the columns are {show(listed)}",
+            "name it, e.g. --columns time_h=COLUMN or --columns start=COLUMN",
+        )  # fmt: skip
+    return present
+
+
+def _foreign(header: list[str], used: Mapping[str, str], where: Sequence[Where]) -> tuple[str, ...]:
+    known = {*used.values(), *(one.column for one in where)}
+    return tuple(name for name in header if name not in known)
+
+
+def _table(path: Path, columns: list[str], where: Sequence[Where]) -> tuple[Any, int]:
+    """The rows kept of the named columns, as text, and the number of all rows; read a few megabytes at a time."""
+    import pyarrow as pa
+    from pyarrow import compute, csv
+
+    types = {name: pa.string() for name in columns}
+    options = csv.ConvertOptions(column_types=types, include_columns=columns, strings_can_be_null=False)
+    kept, rows = [], 0
+    try:
+        for batch in csv.open_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK), convert_options=options):
+            rows += batch.num_rows
+            trimmed = [compute.utf8_trim_whitespace(column) for column in batch.columns]
+            table = pa.table(trimmed, names=batch.schema.names)
+            for one in where:
+                among = compute.is_in(table.column(one.column), value_set=pa.array(one.values))
+                table = table.filter(among if one.keep else compute.invert(among))
+            kept.append(table)
+    except pa.ArrowInvalid as error:
+        raise ValueRefused(f"{path}: not a table of text ({' '.join(str(error).split())[:120]})", _WANTED) from error
+    return (pa.concat_tables(kept) if kept else pa.table({name: pa.array([], pa.string()) for name in columns})), rows

@@ -1,0 +1,272 @@
+"""The analysis in plain lines, and as an object for JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gemsim.failures.logs.fit import LARGEST, RUNGS, Analysis, ClassFit, misses
+from gemsim.failures.logs.laws import Fit
+from gemsim.failures.logs.model import FEWEST, JOINT, Source
+from gemsim.failures.logs.statistics import Row
+
+_WIDTH = 120
+
+
+def render(analysis: Analysis) -> str:
+    """All that is said on the terminal, ending in a line feed."""
+    parts = [
+        _head(analysis),
+        _system(analysis),
+        _classes(analysis),
+        _steps(analysis),
+        _model(analysis),
+        _trip(analysis),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def as_object(analysis: Analysis) -> dict[str, Any]:
+    """The same as plain values, numbers that are not finite as None; times in hours, rates per node-hour."""
+    log = analysis.log
+    shown: dict[str, Any] = _plain({
+        "log": log.source, "events": len(log.time_h), "nodes": log.nodes, "window_h": log.window_h,
+        "node_hours": log.node_hours, "resolution_h": log.tick_h, "notes": log.notes,
+        "system": [{**_fields(one), "gap_best_by_aic": _best(one.gap_fits)} for one in analysis.rows],
+        "intervals": "95 %: exact Poisson for counts and rates, profile likelihood for Weibull shapes",
+        "classes": [_class_fields(one) for one in analysis.classes],
+        "steps": _fields(analysis.steps) | {"factors": analysis.steps.factors},
+        "model": _fields(analysis.model),
+        "round_trip": [_fields(one) | {"holds": one.holds} for one in analysis.checks],
+        "replications": analysis.replications, "seed": analysis.seed,
+    })  # fmt: skip
+    return shown
+
+
+def _head(analysis: Analysis) -> Iterator[str]:
+    log = analysis.log
+    struck = analysis.classes[0].nodes.struck if analysis.classes[0].nodes else None
+    nodes = f"{log.nodes:,} nodes" + (f" ({struck:,} struck)" if struck is not None else "")
+    events = f"{analysis.rows[0].events:,} events"
+    yield f"{log.source}: {events}, {nodes}, {_hours(log.window_h)}, {log.node_hours:,.0f} node-hours"
+    yield from (f"  {note}" for note in log.notes)
+
+
+def _system(analysis: Analysis) -> Iterator[str]:
+    heading = [
+        "starts of the whole system",
+        "events",
+        "MTBF h (95 %)",
+        "zero gaps",
+        "gap Weibull shape (95 %)",
+        "Fano 24 h",
+        "best by AIC",
+    ]
+    yield from _table([heading, *(_row(one) for one in analysis.rows)])
+    yield "MTBF: exact Poisson interval. Shape: profile likelihood, zero gaps left out. Fano: variance / mean of daily"
+    yield "counts, 1 for Poisson. These describe the system and are no law of a device: frailty, joint starts and steps"
+    yield "of the rate make them."
+
+
+def _row(one: Row) -> list[str]:
+    return [
+        one.name, f"{one.events:,}", f"{one.mtbf_h:.4g} ({one.mtbf_low_h:.4g}–{one.mtbf_high_h:.4g})",
+        f"{one.zero_gaps:,}", f"{_show(one.shape)} ({_show(one.shape_low)}–{_show(one.shape_high)})",
+        _show(one.fano_24h), _best(one.gap_fits),
+    ]  # fmt: skip
+
+
+def _classes(analysis: Analysis) -> Iterator[str]:
+    log = analysis.log
+    heading = [
+        "class",
+        "events",
+        "per 1e6 node h (95 %)",
+        "node MTBF h",
+        "first failure: shape (95 %)",
+        "var/mean",
+        "worst 10 %",
+        "frailty",
+    ]
+    yield from _table([heading, *(_class(one) for one in analysis.classes)])
+    yield "Rates: exact Poisson interval. First failure of a node: Weibull shape, profile likelihood, nodes without one"
+    yield "censored, and the law with the least AIC. var/mean: of the counts of nodes, 1 if all are alike. Frailty: the"
+    yield "law of node counts with the least AIC: alike, gamma k (shape of the rates), or lemons, share × multiplier."
+    nodes = analysis.classes[0].nodes
+    if nodes is not None and math.isfinite(nodes.gamma_shape):
+        yield (
+            f"All causes: alike AIC {nodes.aic_alike:.1f}; gamma {_show(nodes.gamma_shape)}, {nodes.aic_gamma:.1f};"
+            f" lemons {nodes.lemon_share:.1%} at {nodes.lemon_multiplier:.3g} times, {nodes.aic_lemons:.1f}."
+        )
+    if not log.named:
+        yield "No nodes are named: rates are events of the job per node-hour of its nodes, not a rate of hardware."
+    if any(one.repair.known for one in analysis.classes):
+        yield ""
+        heading = ["class", "down times", "median h", "mean h", "best by AIC", "unavailability"]
+        yield from _table([heading, *(_repair(one) for one in analysis.classes)])
+        yield "Unavailability: down node-hours / node-hours, overlaps of one node once, nothing beyond the window."
+
+
+def _class(one: ClassFit) -> list[str]:
+    lives, nodes = one.lives, one.nodes
+    shape = (
+        f"{_show(lives.shape)} ({_show(lives.shape_low)}–{_show(lives.shape_high)}) {_best(lives.fits)}"
+        if lives and lives.fits
+        else "–"
+    )
+    return [
+        _short(one.name), f"{one.events:,}",
+        f"{one.rate * 1e6:.4g} ({one.rate_low * 1e6:.3g}–{one.rate_high * 1e6:.3g})",
+        f"{1 / one.rate:,.0f}" if one.rate < 1e-2 else f"{1 / one.rate:.3g}", shape,
+        _show(nodes.variance_over_mean) if nodes else "–", f"{nodes.worst_tenth:.0%}" if nodes else "–", _frailty(one),
+    ]  # fmt: skip
+
+
+def _repair(one: ClassFit) -> list[str]:
+    down = one.repair
+    unknown = f" (+{down.unknown} unknown)" if down.unknown else ""
+    lost = "–" if math.isnan(down.unavailability) else f"{down.unavailability:.3%}"
+    return [
+        _short(one.name),
+        f"{down.known}{unknown}",
+        _show(down.median_h),
+        _show(down.mean_h),
+        _best(down.fits),
+        lost,
+    ]
+
+
+def _frailty(one: ClassFit) -> str:
+    nodes = one.nodes
+    if nodes is None or one.events < FEWEST:
+        return "–"
+    if nodes.best == "lemons":
+        return f"lemons {nodes.lemon_share:.1%} × {nodes.lemon_multiplier:.3g}"
+    return f"gamma {nodes.gamma_shape:.3g}" if nodes.best == "gamma" else "alike"
+
+
+def _steps(analysis: Analysis) -> Iterator[str]:
+    steps = analysis.steps
+    yield (
+        f"steps of the rate (penalty {steps.penalty:.3g} = 2 ln(bins) in log-likelihood for each,"
+        f" bins of {steps.bin_h:.3g} h, simultaneous starts as one):"
+    )
+    if len(steps.starts_h) == 1:
+        yield "  none: the rate is even"
+        return
+    spans = [
+        f"from {start / 24:.4g} d × {factor:.3g}" for start, factor in zip(steps.starts_h, steps.factors, strict=True)
+    ]
+    yield from _wrapped(spans)
+
+
+def _model(analysis: Analysis) -> Iterator[str]:
+    model = analysis.model
+    strictness = RUNGS[analysis.rung][0]
+    drift = "an even rate"
+    if model.drift:
+        drift = f"{len(model.drift)} stretches of the rate shared by all"
+        drift += f" (penalty {strictness:g} ln(bins), bins of {model.bin_h:.3g} h)"
+    many = len(model.sources)
+    yield f"model for a study: {many} class{'es' if many > 1 else ''}, {drift}"
+    joint = next((one for one in model.sources if one.name == JOINT), None)
+    if joint is not None:
+        sizes = ", ".join(f"{size} nodes {share:.1%}" for size, share in joint.sizes[:6])
+        more = " …" if len(joint.sizes) > 6 else ""
+        yield f"  joint starts (two nodes or more {_within(model.joint_h)}): {joint.events} events; {sizes}{more}"
+        if model.chance:
+            yield f"    about {model.chance} pairs of them are neighbours by chance, judged by the gaps just longer"
+    elif analysis.log.named:
+        yield "  no joint starts: never two nodes within the window of joint starts"
+    yield from (f"  {_short(one.name)}: {_recurs(one)}" for one in model.sources if one.again)
+
+
+def _within(hours: float) -> str:
+    return f"within {hours * 60:.3g} min" if hours else "at one instant"
+
+
+def _recurs(one: Source) -> str:
+    return (
+        f"{one.again:.1%} of failures are followed by another of the same node after a Weibull gap"
+        f" (shape {one.gap_shape:.3g}, mean {one.gap_mean_h:.4g} h)"
+    )
+
+
+def _trip(analysis: Analysis) -> Iterator[str]:
+    if not analysis.checks:
+        yield f"round trip: not run, and no recurrence fitted, above {LARGEST:,} events; cut the log with --where"
+        return
+    many = analysis.replications
+    yield f"round trip: {many} logs simulated from the section over the same window and nodes, seed {analysis.seed}"
+    heading = ["statistic", "data", "simulated 95 %", "median", "within"]
+    names = {"mtbf_h": "MTBF h", "gap_shape": "gap shape", "fano_24h": "Fano 24 h"}
+    rows = []
+    for one in analysis.checks:
+        band = "–" if math.isnan(one.low) else f"{_show(one.low)}–{_show(one.high)}"
+        verdict = "no figure" if math.isnan(one.data) else "yes" if one.holds else "NO"
+        rows.append([f"{one.row}: {names[one.name]}", _show(one.data), band, _show(one.median), verdict])
+    yield from _table([heading, *rows])
+    missed = misses(analysis)
+    if missed:
+        yield "The simulated logs do not have: " + "; ".join(f"{names[one.name]} {one.row}" for one in missed) + "."
+    else:
+        yield "The simulated logs have every one of these statistics."
+    if analysis.rung:
+        yield "The steps of the rate were made finer until this held or came closest: a calibration, no forecast."
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns as wide as they need: the first to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        yield "  ".join(cells).rstrip()
+
+
+def _wrapped(items: Sequence[str]) -> Iterator[str]:
+    line = " "
+    for item in items:
+        if len(line) + len(item) > _WIDTH - 2:
+            yield line.rstrip()
+            line = " "
+        line += f" {item};"
+    yield line.rstrip(";")
+
+
+def _best(fits: Sequence[Fit]) -> str:
+    return fits[0].kind if fits else "–"
+
+
+def _show(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 30 else name[:29] + "…"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.5g} h" + (f" ({hours / 24:.4g} d)" if hours >= 48 else "")
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    return dataclasses.asdict(one)
+
+
+def _class_fields(one: ClassFit) -> dict[str, Any]:
+    return _fields(one) | {"frailty_best_by_aic": one.nodes.best if one.nodes else None}
+
+
+def _plain(value: Any) -> Any:
+    """Without arrays, tuples and numbers that are not finite."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

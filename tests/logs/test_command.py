@@ -1,0 +1,170 @@
+"""`gemsim fit` as a user runs it: what it prints and writes, and that a refusal leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemsim.cli.main import main
+from tests.logs.synthetic import TRAPS, as_csv, drawn, write
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    text = as_csv(drawn(np.random.default_rng(5)))
+    return write(tmp_path_factory.mktemp("log"), text, meta={"nodes": 100, "obs_start_h": 0, "obs_end_h": 4000})
+
+
+@pytest.fixture(scope="module")
+def run(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What one full run printed, and its folder."""
+    out, shown = tmp_path_factory.mktemp("fit") / "out", io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        assert main(["fit", str(log), "--simultaneous", "1 min", "--out", str(out), "--replications", "100"]) == 0
+    return shown.getvalue(), out
+
+
+def test_it_says_and_writes_everything(run: tuple[str, Path]) -> None:
+    shown, out = run
+    for words in (
+        "587 events, 100 nodes", "as logged", "same-node repeats merged (off)", "simultaneous starts merged (1 min)",
+        "MTBF h (95 %)", "no law of a device", "per 1e6 node h (95 %)", "unavailability", "steps of the rate (penalty",
+        "joint starts (two nodes or more", "followed by another of the same node", "round trip: 100 logs", "written: ",
+    ):  # fmt: skip
+        assert words in shown, words
+    assert max(len(line) for line in shown.splitlines() if not line.startswith("written")) < 170
+    names = ["failures.yaml", "fit.json", "fit.png", "fit.svg"]
+    assert sorted(path.name for path in out.iterdir() if path.name != ".lock") == names
+    told = json.loads((out / "fit.json").read_text())
+    assert [row["events"] for row in told["system"]][:2] == [587, 587]
+    assert told["round_trip"][0]["name"] == "mtbf_h"
+    assert (out / "fit.png").read_bytes().startswith(b"\x89PNG")
+    assert b"fitted section" in (out / "fit.svg").read_bytes()
+
+
+def test_the_same_log_gives_the_same_bytes(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    written = []
+    for name in ("one", "two"):
+        asked = ["--nodes", "5", "--window", "100 h", "--replications", "100", "--out", str(tmp_path / name)]
+        assert main(["fit", str(path), *asked]) == 0
+        written.append({one.name: one.read_bytes() for one in (tmp_path / name).iterdir() if one.name != ".lock"})
+    assert written[0] == written[1]
+    assert len(written[0]) == 4
+
+
+def test_the_section_runs_in_a_study(run: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped = Path(__file__).resolve().parents[2] / "studies" / "widths.yaml"
+    kept, inside = [], False
+    for line in shipped.read_text(encoding="utf-8").splitlines():
+        inside = line.startswith("failures:") or (inside and line[:1] in (" ", "#", ""))
+        if not inside:
+            kept.append(line)
+    study = tmp_path / "study.yaml"
+    study.write_text("\n".join(kept) + "\n" + (run[1] / "failures.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    assert main(["check", str(study)]) == 0, capsys.readouterr().err
+    assert "joint_starts" in capsys.readouterr().out
+
+
+def test_json_is_all_there_is(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", str(log), "--json", "--merge", "1 h", "--replications", "100", "--seed", "4"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["seed"] == 4
+    assert told["system"][1]["events"] < told["system"][0]["events"]
+    assert told["classes"][0]["rate_low"] < told["classes"][0]["rate"] < told["classes"][0]["rate_high"]
+
+
+def test_the_window_and_nodes_may_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path)
+    assert main(["fit", str(path), "--nodes", "5", "--window", "100 h", "--where", "component=gpu"]) == 0
+    assert "5 events, 5 nodes (3 struck), 100 h" in capsys.readouterr().out
+    absolute = write(
+        tmp_path, "at,host\n2024-01-02T00:00Z,a\n2024-01-05T00:00Z,b\n2024-01-09T00:00Z,a\n", name="iso.csv"
+    )
+    asked = ["--columns", "start=at,node=host", "--window", "2024-01-01T00:00Z to 2024-01-11T00:00Z", "--nodes", "4"]
+    assert main(["fit", str(absolute), *asked]) == 0
+    assert "3 events, 4 nodes (2 struck), 240 h (10 d)" in capsys.readouterr().out
+
+
+def test_a_log_without_nodes_gives_a_rate_of_the_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "\n".join(f"{7.3 * i},job,restart" for i in range(1, 20))
+    path = write(tmp_path, f"time_h,node,component\n{rows}\n")
+    assert (
+        main(["fit", str(path), "-n", "16", "--window", "150 h", "--gpus-per-node", "4", "--out", str(tmp_path)]) == 0
+    )
+    assert "names no nodes" in capsys.readouterr().out
+    section = (tmp_path / "failures.yaml").read_text()
+    assert "rate: 19 / 150 h\n      gpus: 64\n" in section
+    assert "scope: process" in section
+
+
+def test_a_fleet_that_varies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    joins = "".join(f"{i},n{i},add\n{i + 4},n{i},remove\n" for i in range(20))
+    write(tmp_path, "time_h,node,event\n" + joins, name="there.csv")
+    path = write(tmp_path, "time_h,node\n" + "".join(f"{i + 4},n{i}\n" for i in range(20)))
+    assert main(["fit", str(path), "--exposure", "there.csv", "--window", "24 h"]) == 0
+    shown = capsys.readouterr().out
+    assert "20 nodes were there for 80.0 node-hours in all; 20 left" in shown
+    assert "2.5e+05 (1.53e+05" in shown
+
+
+REFUSED = {
+    "narrated": ({"kind": "narrated incidents, incomplete"}, [], "no source of a rate"),
+    "nodes": (None, ["--window", "100 h"], "number of nodes is not known"),
+    "too few": (None, ["--window", "100 h", "--nodes", "2"], "more than --nodes 2"),
+    "window": (None, ["--nodes", "9"], "window is not known"),
+    "short": (None, ["--nodes", "9", "--window", "20 h"], "after the window ends"),
+    "merge": (None, ["--nodes", "9", "--window", "100 h", "--merge", "soon"], "--merge"),
+    "column": (None, ["--nodes", "9", "--window", "100 h", "--by", "colours"], "no column 'colours'"),
+}
+
+
+@pytest.mark.parametrize(("meta", "options", "words"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_is_one_line_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], meta: object, options: list[str], words: str
+) -> None:
+    path, out = write(tmp_path, TRAPS, meta=meta), tmp_path / "out"
+    assert main(["fit", str(path), *options, "--out", str(out)]) == 2
+    told = capsys.readouterr()
+    assert words in told.err
+    assert told.err.count("\n") == 1
+    assert told.out == ""
+    assert not out.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path)
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    out = str(tmp_path / "taken")
+    assert main(["fit", str(path), "-n", "5", "--window", "100 h", "--out", out, "--replications", "100"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_a_hundred_megabytes_are_read_within_a_minute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    count = 2_000_000
+    rows = zip(
+        np.sort(rng.random(count) * 8e4).tolist(),
+        rng.integers(0, 20_000, count).tolist(),
+        rng.lognormal(1, 1.5, count).tolist(),
+        strict=True,
+    )
+    path = tmp_path / "large.csv"
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write("time_h,node,component,downtime_h,detail\n")
+        stream.writelines(
+            f"{time:.4f},node{node:06d},gpu,{down:.3f},a column that nobody asks for\n" for time, node, down in rows
+        )
+    assert path.stat().st_size > 1e8
+    before = os.times()
+    assert main(["fit", str(path), "-n", "20000", "--window", "80000 h"]) == 0
+    after = os.times()
+    assert after.user + after.system - before.user - before.system < 60
+    assert "round trip: not run" in capsys.readouterr().out
