@@ -20,6 +20,8 @@ def refuse(scenario: Scenario) -> None:
         raise NotCovered("health checks: what they find or take out is not in the closed form")
     if plan.repair is not None and plan.repair.misdiagnosis > 0.0:
         raise NotCovered("misdiagnosis: a faulty node that stays in the job is not in the closed form")
+    if scenario.geometry is not None:
+        raise NotCovered("remap_budget: which GPUs have no row left to remap is not in the closed form")
     if plan.spares.short == "shrink":
         raise NotCovered("short: shrink: running on with fewer nodes than the job asks for is not in the closed form")
 

@@ -13,7 +13,6 @@ from gemsim.cli.main import DONE
 if TYPE_CHECKING:
     from gemsim.failures.logs.clean import Log
     from gemsim.failures.logs.meta import Meta
-    from gemsim.failures.logs.read import Rows
 
 EXAMPLES = """\b
 Examples:
@@ -95,40 +94,18 @@ def _load(
     exposure: Path | None,
 ) -> tuple[Log, Meta]:  # fmt: skip
     """The cleaned log and what lies beside it; what the command line says comes first."""
-    from gemsim.failures.logs.clean import clean
-    from gemsim.failures.logs.exposure import read_exposure
-    from gemsim.failures.logs.meta import read_meta
-    from gemsim.failures.logs.read import parse_columns, parse_where, read_log
+    from gemsim.failures.logs.load import Request, observe
+    from gemsim.failures.logs.read import parse_columns, parse_where
     from gemsim.failures.logs.times import window_hours
 
-    filters = parse_where(where)
     begin, length, origin = window_hours(window) if window else (None, None, None)
-    rows = read_log(path, columns=parse_columns(columns), where=filters, by=by, origin=origin)
-    meta = read_meta(path, filters, needed=nodes is None or length is None)
-    _refuse(path, rows, meta)
-    begin = meta.begin_h if begin is None else begin
-    if length is None and meta.end_h is not None:
-        length = meta.end_h - (begin or 0.0)
-    there = None
-    if exposure is not None:
-        beside = exposure if exposure.is_file() or exposure.is_absolute() else path.parent / exposure
-        start = begin or 0.0
-        end = start + length if length is not None else None
-        there = read_exposure(beside, where=filters, begin_h=start, end_h=end)
-        length = there.end_h - start if length is None else length
-    found = clean(rows, nodes=nodes or meta.nodes, begin_h=begin, window_h=length, exposure=there)
-    return found, meta
-
-
-def _refuse(path: Path, rows: Rows, meta: Meta) -> None:
-    from gemsim.errors import ValueRefused
-
-    if meta.refused:
-        raise ValueRefused(
-            f"{path}: read ({rows.read} rows), but no source of a rate: its meta.json calls it '{meta.refused}'",
-            "a log that holds every failure of its window",
-            "use it for what a failure cost, not for how often it comes",
-        )  # fmt: skip
+    found = observe(
+        Request(
+            path, columns=tuple(parse_columns(columns).items()), where=parse_where(where), by=by, nodes=nodes,
+            begin_h=begin, window_h=length, origin=origin, exposure=exposure,
+        )
+    )  # fmt: skip
+    return found.log(), found.meta
 
 
 def _hours(option: str, text: str | None) -> float:

@@ -26,6 +26,7 @@ COMMANDS = {
     "systems": "List the named systems, or show one with the source of every constant.",
     "validate": "Set published outcomes beside ours; exit 1 if a check fails.",
     "calibrate": "Measure what coding costs on this machine, as a profile.",
+    "bench": "Time the engine on this machine, beside the goals.",
     "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
 NOT_BUILT = {  # what it will do, what to do until then

@@ -27,10 +27,10 @@ class Outage:
 
 
 class Capacity:
-    """What is out of the one tier `replica_group` of a scenario; without such a tier nothing ever is."""
+    """What is out of the one tier `replica_group` of a scenario, or of a job that shrinks; else nothing ever is."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self.tier = next((t for t in scenario.tiers if isinstance(t, ReplicaGroup)), None)
+        self.tier = next((t for t in scenario.tiers if isinstance(t, ReplicaGroup)), scenario.shrunk)
         self.grid = scenario.platform.grid
         self.useful_step = scenario.useful_step
         self.out: dict[int, Outage] = {}

@@ -6,7 +6,7 @@ strikes a place strikes whoever stands there. What strikes a device strikes it w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import inf, isinf
 
@@ -16,6 +16,7 @@ from gemsim.engine.repair import Shop
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.failures.classes import NO_TIME, FailureClass
+from gemsim.failures.memory import RemapBook, strike_rows
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
 from gemsim.scenario.fleet import RepairPlan, Stage
@@ -53,7 +54,9 @@ class Fleet:
         self.per_node = [self._per_node(kind) for kind in scenario.classes]
         spares = self.plan.spares
         self.at_once = not (spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold)
-        self.lemons = any(kind.frailty is not None for kind in scenario.classes)
+        self.lemons = any(kind.frailty is not None and kind.frailty.kind == "lemons" for kind in scenario.classes)
+        self.book = None if scenario.geometry is None else RemapBook(scenario.geometry)
+        self.worn: set[int] = set()  # nodes in the job with a GPU that cannot remap another row
 
     def node_in(self, place: int) -> int:
         """The node that stands in a place of the job."""
@@ -87,7 +90,8 @@ class Fleet:
     def _struck_device(self, event: Event, kind: FailureClass, now: float) -> int:
         """Where a device of the fleet is hit: in the job, among the spares, or where nobody notices."""
         node, part = divmod(event.unit, self.per_node[event.index])
-        if self.lemons and node in self.cured and not event.again:
+        lemon = kind.frailty is not None and kind.frailty.kind == "lemons" and not event.again
+        if lemon and node in self.cured:
             return NOWHERE
         place = self.where(node)
         if place == NOWHERE:
@@ -110,13 +114,31 @@ class Fleet:
         node = self.node_in(place)
         return node * self.grid.per_node + part if self.scenario.classes[event.index].clock == "gpu" else node
 
-    def judged(self, striker: Striker, event: Event, gpu: int, *, region: str, now: float) -> Strike:
+    def remap(self, event: Event, gpu: int) -> bool:
+        """Enter the rows of a memory error in the books; True when its GPU has no room to remap them: it has to be
+        replaced at its next reset."""
+        if self.book is None:
+            return False
+        rows = self.scenario.classes[event.index].rows_hit(self.trace.mark(event, "rows"))
+        refused = bool(strike_rows(self.book, self.device(event, gpu), rows, self._marks(event)).refused)
+        if refused:
+            self.worn.add(self.node_in(gpu // self.grid.per_node))
+        return refused
+
+    def worn_places(self, but: Iterable[int]) -> tuple[int, ...]:
+        """Places of the job, other than these, whose nodes do not outlive a restart that serves row remaps."""
+        places = {self.where(node) for node in self.worn} - {NOWHERE}
+        return tuple(sorted(places - set(but) - self.vacant.keys()))
+
+    def judged(
+        self, striker: Striker, event: Event, gpu: int, *, region: str, now: float, worn: bool = False
+    ) -> Strike:
         """The strike of a failure, once it is known whether its node is retired for it, and whether a health check had
         found it before: then the job can save first."""
         kind = self.scenario.classes[event.index]
         hardware = kind.clock != "job" and kind.scope != "process"
         retired = hardware and gpu // self.grid.per_node not in self.vacant and self._blame(gpu, now)
-        strike = striker.strike(event, now, gpu, region=region, retired=retired)
+        strike = striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
         checks = self.plan.checks
         if checks is None or not hardware or not strike.slots or self.trace.mark(event, "check") >= checks.finds:
             return strike
@@ -132,8 +154,8 @@ class Fleet:
         if not places:
             return None
         marks = self._marks(strike.event)
-        self._send_away([self._leaver(place, strike.event) for place in places], strike, marks)
         self.vacant.update(dict.fromkeys(places, strike.wall))
+        self._send_away([self._leaver(place, strike.event) for place in places], strike, marks)
         taken = self.pools.take(len(places), strike.wall, marks, begin=self.called(strike))
         self.coming.append((places, taken, strike.event))
         self._note_cured()
@@ -156,11 +178,13 @@ class Fleet:
         self._note_cured()
         if self.drawn is None:
             return
-        running = [self.node_in(place) for place in range(self.places)]
-        for place, node in self.pools.reshuffle(running, now, self.trace.mark(self.drawn, "hosts")):
-            self.place_of[running[place]] = NOWHERE
-            self.left.append(running[place])
-            self._put(place, node)
+        unit = self.plan.spares.unit
+        running = [self.node_in(place) for place in range(0, self.places, unit)]
+        for number, coming in self.pools.reshuffle(running, now, self.trace.mark(self.drawn, "hosts")):
+            for place in range(number * unit, min((number + 1) * unit, self.places)):
+                self.left.append(self.node_in(place))
+                self.place_of[self.left[-1]] = NOWHERE
+                self._put(place, coming + place - number * unit)
         self.drawn = None
 
     def _arrive(self, now: float) -> None:
@@ -190,6 +214,11 @@ class Fleet:
     def _send_away(self, nodes: list[int], strike: Strike, marks: Callable[[str], float]) -> None:
         """Nodes leave the job, to repair or for good."""
         self.left += nodes
+        if self.book is not None:
+            self.worn.difference_update(nodes)
+            for node in nodes:
+                for part in range(self.grid.per_node):
+                    self.book.replaced(node * self.grid.per_node + part)
         self.place_of.update(dict.fromkeys(nodes, NOWHERE))
         if strike.retired:
             assert self.plan.retire is not None

@@ -14,11 +14,13 @@ from typing import Any
 import simpy
 
 from gemsim.engine.capacity import Capacity
+from gemsim.engine.course import book_down, length
 from gemsim.engine.faults import Injector
 from gemsim.engine.fleet import NOWHERE, Fleet
 from gemsim.engine.hidden import Hidden
 from gemsim.engine.history import History, Life
-from gemsim.engine.recovery import Recovery, Stores, back, book_down, length, replace_nodes
+from gemsim.engine.recovery import Recovery, back, replace_nodes
+from gemsim.engine.stores import Stores
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.failures.trace import Event, Trace
@@ -166,13 +168,14 @@ class Job:
             self._hide(event, gpu)
             return None
         region = self.striker.region(event, kind)
+        worn = kind.scope == "memory" and self.fleet.remap(event, gpu)
         if region == "free":
             return None
         if kind.scope == "planned":
             self.tally.planned_stops += 1
             return self.striker.strike(event, self.env.now, gpu, region=region)
         self.tally.failures += 1
-        return self.fleet.judged(self.striker, event, gpu, region=region, now=self.env.now)
+        return self.fleet.judged(self.striker, event, gpu, region=region, now=self.env.now, worn=worn)
 
     def _hide(self, event: Event, gpu: int) -> None:
         """What strikes unseen waits for its detection; a slow node holds up all others until then."""
@@ -185,8 +188,9 @@ class Job:
         if event not in self.hidden.gpus:
             return None  # the slow node has left for another reason
         gpu = self.hidden.find(event)
-        silent = self.scenario.classes[event.index].scope == "silent"
-        if not silent and self.fleet.misdiagnosed(event):
+        kind = self.scenario.classes[event.index]
+        silent = kind.scope == "silent"
+        if kind.slower and kind.detect.mean and self.fleet.misdiagnosed(event):
             self._hide(replace(event, again=event.again + 1), gpu)  # the slow one stays, and has to be found again
         return self.striker.strike(event, self.env.now, gpu, region="", since=since if silent else None)
 
@@ -287,6 +291,10 @@ class Job:
         self._begin_life(recovery.version)
         if self.capacity.tier is not None or self.capacity.missing:
             self.capacity.restart(recovery.version, self.env.now)
+        if self.scenario.shrunk is not None:
+            for places, taken, event in self.fleet.coming:
+                lacking = frozenset(("node", place) for place in places)
+                self.capacity.take_out(lacking, taken.ready, self.scenario.classes[event.index].name)
 
     def _go_on_without(self, recovery: Recovery) -> None:
         """What was struck is out until it is back; the row remaps of these failures are served there."""

@@ -6,17 +6,17 @@ the two plans, so that a second failure never shortens what is left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import takewhile
+from dataclasses import replace
 from math import inf
 
 from gemsim.engine.capacity import Capacity
 from gemsim.engine.claims import Taken
+from gemsim.engine.course import Course, Down, length, longer
 from gemsim.engine.fleet import Fleet
-from gemsim.engine.history import History
+from gemsim.engine.stores import Stores
 from gemsim.engine.strike import NO_WARNING, Strike
 from gemsim.failures.trace import Trace
-from gemsim.protection.checkpoint import NEVER, Checkpoint
+from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage
 from gemsim.protection.decide import decide
 from gemsim.protection.replica_group import ReplicaGroup
@@ -25,112 +25,6 @@ from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
 ROUNDING = 1e-6  # seconds
-Down = list[tuple[str, float]]  # (ledger column, seconds) in order
-
-
-class Stores:
-    """The versions that tiers hold, as a recovery sees them: newest, not corrupt, not expired, hosts still there."""
-
-    def __init__(self, scenario: Scenario, history: History) -> None:
-        self.scenario = scenario
-        self.history = history
-        self.losses: list[tuple[float, Damage]] = []  # (wall, damage that took hosts with it)
-        written = [t for t in scenario.tiers if not (isinstance(t, Checkpoint) and t.every >= NEVER)]
-        self.keepers = [t for t in written if t.number in history.stalls and t.overhead().keeps_versions]
-
-    def moment(self, running: float, as_of: float, corrupt_since: float | None) -> Moment:
-        """Where the job stands after `running` s of its life; writes unfinished at wall time `as_of` are lost."""
-        life = self.history.lives[-1]
-        phase = life.timeline.at(running)
-        stall = life.timeline.stalls[phase.stall].tier if phase.stall >= 0 else -1
-        saved: dict[int, int] = {}
-        missing: dict[int, frozenset[int]] = {}
-        for tier in self.keepers:
-            newest = self._newest(tier, running, as_of, corrupt_since)
-            if newest is not None:
-                saved[tier.number], captured = newest
-                missing[tier.number] = self._missing(tier, captured)
-        ahead = life.timeline.ahead(phase)
-        return Moment(life.base + phase.steps, phase.within, life.base, stall, phase.elapsed, saved, missing, ahead)
-
-    def save_on_notice(self, moment: Moment, strike: Strike) -> tuple[Moment, float]:
-        """The moment with the present version saved by the first tier that can within the notice, and the seconds that
-        takes; the step in progress is given up."""
-        for tier in self.scenario.tiers:
-            if not isinstance(tier, Checkpoint) or tier.number not in self.history.stalls:
-                continue
-            seconds = tier.blocked + tier.lag
-            if seconds > strike.notice or not tier.survives(strike.nature, self.scenario.platform):
-                continue
-            self.history.note(tier.number, moment.version, strike.wall, strike.wall + seconds)
-            # The newest version is what goes on; others that are older are not looked at.
-            return replace(moment, saved={tier.number: moment.version}, missing={tier.number: frozenset()}), seconds
-        return moment, 0.0
-
-    def captured(self, tier: Tier, version: int, running: float, as_of: float) -> float:
-        """Wall time at which the restored version was captured; infinite in a tier that keeps none but the present."""
-        if tier.number not in self.history.stalls:
-            return inf
-        versions = self.history.versions(tier.number, running=running, wall=as_of)
-        return next((when for held, when in versions if held <= version), 0.0)
-
-    def _newest(
-        self, tier: Tier, running: float, as_of: float, corrupt_since: float | None
-    ) -> tuple[int, float] | None:
-        """Newest held version captured before the corruption, with its capture time."""
-        versions = self.history.versions(tier.number, running=running, wall=as_of)
-        for seen, (version, captured) in enumerate(versions):
-            if isinstance(tier, Checkpoint):
-                expired = seen > 0 and as_of - captured > tier.keep_seconds  # the newest is never given up
-                if expired or (tier.keep_count and seen >= tier.keep_count):
-                    return None
-            if corrupt_since is None or captured <= corrupt_since:
-                return version, captured
-        return None
-
-    def _missing(self, tier: Tier, captured: float) -> frozenset[int]:
-        """Hosts that lost their copy of a version captured at that time."""
-        later = takewhile(lambda loss: loss[0] > captured, reversed(self.losses))
-        on_disk = isinstance(tier, Checkpoint) and tier.target == "disk"
-        return frozenset().union(*(damage.disks if on_disk else damage.hosts for _, damage in later))
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """Seconds of one recovery: detect, then activate a spare (beside a reset or reboot), restart, and restore."""
-
-    detection: float = 0.0
-    planned: float = 0.0
-    activation: float = 0.0
-    device: float = 0.0
-    restart: float = 0.0
-    recovery: float = 0.0
-
-    def steps(self, held_up: float) -> Down:
-        """The seconds by ledger column, when all replacements are at hand `held_up` s from now.
-
-        A spare still in repair holds up any recovery, but only until it is back, however often this starts again.
-        """
-        waiting = max(self.activation + max(0.0, held_up - self.detection - self.planned), self.device)
-        return [
-            ("detection", self.detection),
-            ("planned", self.planned),
-            ("waiting", waiting),
-            ("restart", self.restart),
-            ("recovery", self.recovery),
-        ]
-
-
-def longer(one: Course, other: Course, held_up: float) -> Course:
-    """The longer of two recoveries, made of the steps of the one with more to do.
-
-    Where the other is longer for its detection alone, the job stands that much longer before the first step.
-    """
-    total = max(length(course.steps(held_up)) for course in (one, other))
-    graver = max(one, other, key=lambda course: length(course.steps(held_up)[1:]))
-    if total == inf:  # nobody is left who could come
-        return graver
-    return replace(graver, detection=graver.detection + total - length(graver.steps(held_up)))
 
 
 class Recovery:
@@ -186,23 +80,38 @@ class Recovery:
             self.killed_at = as_of  # what was still being written belongs to the work that is given up
         self._lose_work()
         taken = replace_nodes(strike, self.stores, self.fleet)
-        if taken is not None:
-            self.asked.append((taken, self.fleet.called(strike) + ROUNDING, now))
-            self.ready = self._at_hand()
+        self._ask(taken, strike)
+        if self.fleet.worn and self.refills_memory:  # this restart serves row remaps, as far as there is room
+            worn = replace(strike, slots=self.fleet.worn_places(strike.slots))
+            self._ask(replace_nodes(worn, self.stores, self.fleet), strike)
         if self.capacity.tier is not None:
             self.back.append(back(strike, taken, self.fleet, self.capacity.tier))
         fresh = self._course(strike, decision.failed, remaps > 0)
         again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery), planned=fresh.planned)
-        held_up = 0.0 if self.plan.out else self.ready - now  # those left wait for nobody
+        held_up = 0.0 if self.plan.out or self._shrinks() else self.ready - now  # those left wait for nobody
         if left_out and not self.plan.out:  # whoever was to come back later has to be there now
             for earlier in self.strikes[:-1]:
                 again = longer(self._course(earlier, 0.0, False), again, held_up)
         self.course = longer(fresh, again, held_up)
         self.down = self.course.steps(held_up)
 
+    def _shrinks(self) -> bool:
+        """Whether the job starts again without the groups that lack a node, because nobody is at hand for them."""
+        tier = self.scenario.shrunk
+        if tier is None or self.in_place or not self.fleet.vacant:
+            return False
+        lacking = frozenset(("node", place) for place in self.fleet.vacant)
+        return len(tier.units_of(lacking, self.scenario.platform.grid)) <= tier.most_out(self.scenario.platform.grid)
+
+    def _ask(self, taken: Taken | None, strike: Strike) -> None:
+        """Note replacements that were asked for."""
+        if taken is not None:
+            self.asked.append((taken, self.fleet.called(strike) + ROUNDING, strike.wall))
+            self.ready = self._at_hand()
+
     def held_longer(self) -> float:
         """Seconds by which what befell the spares meanwhile holds up the job beyond what was thought."""
-        if not self.asked or self.plan.out:
+        if not self.asked or self.plan.out or self._shrinks():
             return 0.0
         before, self.ready = self.ready, self._at_hand()
         return max(0.0, self.ready - before) if self.ready < inf else 0.0
@@ -312,19 +221,3 @@ def back(strike: Strike, taken: Taken | None, fleet: Fleet, tier: ReplicaGroup) 
     )
     held_up = 0.0 if taken is None else taken.ready - fleet.activation - strike.wall
     return strike.wall + length(course.steps(held_up))
-
-
-def length(down: Down) -> float:
-    """Seconds of a recovery."""
-    return sum(seconds for _, seconds in down)
-
-
-def book_down(ledger: Ledger, down: Down, spent: float) -> Down:
-    """Book the first `spent` seconds of a recovery; returns what is left of it."""
-    left: Down = []
-    for column, seconds in down:
-        used = min(seconds, spent)
-        ledger.book(column, used)
-        spent -= used
-        left.append((column, seconds - used))
-    return left

@@ -43,7 +43,7 @@ class Striker:
     def __init__(self, scenario: Scenario, trace: Trace) -> None:
         self.scenario, self.trace = scenario, trace
         self.grid = scenario.platform.grid
-        self.located = any(isinstance(tier, ReplicaGroup) for tier in scenario.tiers)
+        self.located = any(isinstance(t, ReplicaGroup) for t in scenario.tiers) or scenario.shrunk is not None
 
     def region(self, event: Event, kind: FailureClass) -> str:
         """The region of memory that is hit; "" for what is no memory error."""
@@ -52,12 +52,23 @@ class Striker:
         return self.scenario.platform.memory.region_at(self.trace.mark(event, "region"), kind.lands)
 
     def strike(
-        self, event: Event, now: float, gpu: int, *, region: str, since: float | None = None, retired: bool = False
+        self,
+        event: Event,
+        now: float,
+        gpu: int,
+        *,
+        region: str,
+        since: float | None = None,
+        retired: bool = False,
+        worn: bool = False,
     ) -> Strike:
-        """The consequence of a failure of this GPU. `since`: corrupt since then. `retired`: its node is given up."""
+        """The consequence of a failure of this GPU. `since`: corrupt since then. `retired`: its node is given up.
+        `worn`: a reset does not mend it."""
         kind = self.scenario.classes[event.index]
         contained = kind.scope == "memory" and self.trace.mark(event, "contained") < kind.contained
-        action = "replace" if retired else kind.action_of(contained)
+        action = kind.action_of(contained)
+        if retired or (worn and action in ("reset", "reboot")):
+            action = "replace"
         nature = nature_of(kind.scope, contained=contained, region=region, action=action)
         damage = self._damage(event, kind, nature, action, gpu)
         if since is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isinf, nan
+from math import inf, isinf, nan
 
 from gemsim.costs.profiles import Profile, load_profile
 from gemsim.errors import Infeasible
@@ -23,6 +23,7 @@ from gemsim.scenario.outages import Spares, falls
 from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers.make import make_tiers
 from gemsim.scenario.tiers.workshop import Workshop
+from gemsim.spec import catalog
 from gemsim.spec.study import StudySpec
 from gemsim.units import brief as text
 
@@ -69,8 +70,27 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         modelled=profile.kind == "modelled",
         interval_seconds=interval,
         reach_rate=reach,
+        geometry=catalog.gpu(cluster.gpu).geometry if spec.failures.remap_budget else None,
+        shrunk=shrunk(spec, tiers),
         notes=(*shop.notes, *notes),
     )
+
+
+def shrunk(spec: StudySpec, tiers: tuple[Tier, ...]) -> ReplicaGroup | None:
+    """How the job runs on with less while no spare is at hand: without the data-parallel groups that lack a node, all
+    of whom start anew when these come back (assumption). Raises Infeasible."""
+    spares, groups = spec.fleet.spares, spec.workload.parallel.data
+    if spares is None or spares.short != "shrink":
+        return None
+    if any(isinstance(tier, ReplicaGroup) for tier in tiers):
+        raise Infeasible("fleet.spares.short: shrink beside a replica_group tier, which runs on with less by itself")
+    if groups < 2:
+        raise Infeasible("fleet.spares.short: shrink needs data-parallel groups to do without (workload.parallel.data)")
+    times = restart(spec)
+    return ReplicaGroup(
+        number=-1, name="shrink", groups=groups, out="group", stall=0.0, discard=False, quorum=0.0, catch_up=0.0,
+        catch_up_stall=times.process + times.communicator + times.warmup, minimum=1, join_timeout=inf, bubbles=0.0,
+    )  # fmt: skip
 
 
 def restart(spec: StudySpec) -> Restart:

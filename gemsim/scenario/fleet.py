@@ -26,7 +26,8 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A repair takes a part with probability `needed`; each is ordered anew when taken and arrives after `lead`."""
+    """A share `needed` of the nodes that come to the last stage takes a part, `stock` of which lie ready at the start;
+    each is ordered anew when taken and arrives after `lead`."""
 
     needed: float
     stock: int

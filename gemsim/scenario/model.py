@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from gemsim.failures.classes import FailureClass
+from gemsim.failures.memory import Geometry
 from gemsim.protection.damage import Damage
+from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Timeline
 from gemsim.scenario.fleet import FleetPlan
@@ -63,6 +65,8 @@ class Scenario:
     modelled: bool
     interval_seconds: float  # of the deepest checkpoint tier; nan without one
     reach_rate: float  # failures per second that reach that tier
+    geometry: Geometry | None = None  # of GPU memory, where row remaps are counted against their budget
+    shrunk: ReplicaGroup | None = None  # how the job runs on while nodes are lacking, if it does not wait for them
     notes: tuple[str, ...] = field(default=(), compare=False)  # what a reader of the numbers must be told
 
     @property

@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from gemsim.errors import Problem, ValueRefused
+from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares
 from gemsim.spec.cluster import ClusterSpec
-from gemsim.spec.failures import FailureClassSpec, refuse_batches
-from gemsim.spec.fleet import SparesSpec, refuse_spares
+from gemsim.spec.failures import FailureClassSpec, FailuresSpec
+from gemsim.spec.fleet import FleetSpec, SparesSpec
 from gemsim.spec.messages import Finding, findings, renamed
 from gemsim.spec.paths import assign, locate, normalised
 from gemsim.spec.protection.kinds import refuse_labels
@@ -106,7 +107,7 @@ def _back(path: Path, moved: dict[Path, Path]) -> Path:
 def _across(raw: dict[str, Any]) -> list[Finding]:
     """The checks across sections, made also where other parts of the study are at fault."""
     found = []
-    for check in (_layout, _labels, _spares, _batches):
+    for check in (_layout, _labels, _spares, _batches, _repairs, _remaps):
         try:
             check(raw)
         except ValueRefused as refused:
@@ -130,5 +131,16 @@ def _spares(raw: dict[str, Any]) -> None:
 
 
 def _batches(raw: dict[str, Any]) -> None:
-    classes = tuple(FailureClassSpec.model_validate(one) for one in raw["failures"]["classes"])
-    refuse_batches(classes, ClusterSpec.model_validate(raw["cluster"]))
+    refuse_batches(_classes(raw), ClusterSpec.model_validate(raw["cluster"]))
+
+
+def _repairs(raw: dict[str, Any]) -> None:
+    refuse_repairs(_classes(raw), FleetSpec.model_validate(raw.get("fleet", {})))
+
+
+def _remaps(raw: dict[str, Any]) -> None:
+    refuse_remaps(FailuresSpec.model_validate(raw["failures"]), FleetSpec.model_validate(raw.get("fleet", {})))
+
+
+def _classes(raw: dict[str, Any]) -> tuple[FailureClassSpec, ...]:
+    return tuple(FailureClassSpec.model_validate(one) for one in raw["failures"]["classes"])

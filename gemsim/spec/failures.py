@@ -14,7 +14,6 @@ from pydantic import BeforeValidator, ValidationError, model_validator
 from gemsim import resources, units
 from gemsim.errors import ProfileError, ValueRefused, show
 from gemsim.spec import catalog
-from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.laws import (
     BatchSpec,
     CommonCauseSpec,
@@ -56,6 +55,7 @@ _CLOCKS: dict[str, Clock] = {
 }  # fmt: skip
 
 
+FALSE_ALARM = "false_alarm"  # the class that checks of healthy nodes make
 _OF_ONE_SCOPE = (("slower", "slow", "20 %"), ("notice", "planned", "10 min"), ("stop", "planned", "2 h"))
 
 
@@ -108,10 +108,13 @@ class FailureClassSpec(Model):
                     f"does not apply to scope {self.scope}", f"goes with scope {scope}", f"remove {field}", at=(field,)
                 )
         self._fleet_keys()
-        if self.action == "replace" and self.repair is None:
-            back = "the time until the node is back in the spare pool"
-            raise ValueRefused("missing for action replace", back, "add e.g. repair: 2.2 h", at=("repair",))
         return self
+
+    @property
+    def lacks_repair(self) -> bool:
+        """A node is replaced, and nothing says how long until it is back; only `fleet.repair` can then."""
+        actions = (self.action, self.uncontained_action) if self.scope == "memory" else (self.action,)
+        return "replace" in actions and self.repair is None
 
     def _fleet_keys(self) -> None:
         """What goes with one scope, one clock or one law only."""
@@ -154,6 +157,13 @@ class FailureClassSpec(Model):
         return self.rate.value * (gpus if self.rate.per == "gpu" else gpus / gpus_per_node)
 
 
+def refuse_without_repair(one: FailureClassSpec, *, at: tuple[str | int, ...]) -> None:
+    """Raises ValueRefused where a node is replaced and nothing says how long until it is back."""
+    if one.lacks_repair:
+        back = "the time until the node is back in the spare pool"
+        raise ValueRefused("missing for action replace", back, "add e.g. repair: 2.2 h, or fleet.repair", at=at)
+
+
 class MixSpec(Model):
     """A file of calibration/published/failures."""
 
@@ -162,35 +172,15 @@ class MixSpec(Model):
     notes: str = ""
     classes: tuple[FailureClassSpec, ...]
 
+    @model_validator(mode="after")
+    def _repairs(self) -> Self:
+        for number, one in enumerate(self.classes):
+            refuse_without_repair(one, at=("classes", number, "repair"))
+        return self
+
 
 def _by_scope(one: FailureClassSpec) -> str:
     return "" if "clock" in one.model_fields_set else f", which scope {one.scope} has by itself"
-
-
-def room(cluster: ClusterSpec, within: str, clock: str) -> int:
-    """Clock units in one whole rack, switch or power domain."""
-    racks = {"rack": 1, "switch": cluster.racks_per_switch, "power": cluster.racks_per_power}
-    nodes = cluster.nodes_per_rack * racks[within]
-    return nodes * cluster.gpus_per_node if clock == "gpu" else nodes
-
-
-def refuse_batches(classes: tuple[FailureClassSpec, ...], cluster: ClusterSpec) -> None:
-    """Raises ValueRefused where a batch of a class is larger than the domain that holds it, at a place in the study.
-
-    One within the cluster is cut at the job, since a job may be smaller than the fleet that a law is from.
-    """
-    for number, one in enumerate(classes):
-        if one.batch is None or one.batch.within == "cluster":
-            continue
-        most = room(cluster, one.batch.within, one.clock)
-        largest = max(size for size, share in one.batch.sizes if share > 0.0)
-        if largest > most:
-            raise ValueRefused(
-                f"a batch of {largest} {one.clock}s is larger than its {one.batch.within} ({most} {one.clock}s)",
-                f"at most {most} within one {one.batch.within}",
-                "write smaller sizes, or a wider within",
-                at=("failures", "classes", number, "batch", "sizes"),
-            )
 
 
 def _known_mix(name: object) -> str:
@@ -219,6 +209,7 @@ class FailuresSpec(Model):
     lands: Lands | None = sourced("as in each class", None)
     rows: Rows | None = sourced("as in each class", None)
     page: PositiveBytes = assumed("2 MiB")
+    remap_budget: bool = assumed(False, "spare rows never run out")
     law: LifetimeSpec | None = sourced("as in each class", None)
     frailty: FrailtySpec | None = sourced("as in each class", None)
     drift: Drift | None = sourced("as in each class", None)
@@ -229,6 +220,9 @@ class FailuresSpec(Model):
         if self.mix is None and not self.classes:
             raise ValueRefused("neither mix nor classes", "a named mix, a list of classes, or both")
         names = [one.name for one in self.unlaid()]
+        if FALSE_ALARM in names:
+            what = f"{show(FALSE_ALARM)} is what health checks take out (fleet.checks)"
+            raise ValueRefused(what, "another name", "rename the class", at=("classes",))
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueRefused(

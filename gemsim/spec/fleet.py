@@ -7,7 +7,6 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from gemsim.errors import ValueRefused, show
-from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.laws import LawSpec
 from gemsim.spec.types import (
     Model,
@@ -23,7 +22,6 @@ from gemsim.spec.types import (
 )
 
 MOST_STAGES = 8
-KINDS_OF_SPARES = ("hot", "warm", "cold", "borrow")
 _RULES = (("after", "within", "3", "7 d"), ("score", "half_life", "5", "7 d"))
 
 
@@ -51,6 +49,16 @@ class SparesSpec(Model):
     borrow_each: PositiveTime = assumed("20 min")
     short: Literal["wait", "shrink"] = assumed("wait")
     placed: Literal["apart", "spread"] = assumed("apart")
+
+    @model_validator(mode="after")
+    def _built(self) -> Self:
+        if self.unit == "rack" and self.choose == "random":
+            what = "draws single nodes, which does not go with unit: rack"
+            raise ValueRefused(what, "next, or unit: node", "remove choose", at=("choose",))
+        if self.placed == "spread":
+            what = "spread is not built yet in this version"
+            raise ValueRefused(what, "apart: spares in racks of their own", "remove placed", at=("placed",))
+        return self
 
 
 class StageSpec(Model):
@@ -139,6 +147,14 @@ class FleetSpec(Model):
     checks: ChecksSpec | None = sourced("no checks", None)
 
     @model_validator(mode="after")
+    def _single(self) -> Self:
+        racks = self.spares is not None and self.spares.unit == "rack"
+        if racks and self.repair is not None and self.repair.misdiagnosis > 0.0:
+            what = "takes out single nodes, which does not go with spares of unit: rack"
+            raise ValueRefused(what, "0, or unit: node", "remove misdiagnosis", at=("repair", "misdiagnosis"))
+        return self
+
+    @model_validator(mode="after")
     def _alarms(self) -> Self:
         if self.checks is not None and self.checks.false_positives > 0.0 and self.repair is None:
             raise ValueRefused(
@@ -148,34 +164,3 @@ class FleetSpec(Model):
                 at=("checks", "false_positives"),
             )
         return self
-
-
-def refuse_spares(spares: SparesSpec | None, cluster: ClusterSpec) -> None:
-    """Raises ValueRefused where the spares do not go with the cluster, at a place in the study."""
-    if spares is None:
-        return
-    if cluster.spare_nodes:
-        raise ValueRefused(
-            f"given beside cluster.spare_nodes ({cluster.spare_nodes})",
-            "one of them",
-            "say all spares under fleet.spares and remove cluster.spare_nodes",
-            at=("fleet", "spares"),
-        )
-    if spares.unit == "node":
-        return
-    if cluster.replace != "rack":
-        raise ValueRefused(
-            f"spares by rack, but a failure replaces a {cluster.replace} (cluster.replace)",
-            "unit: rack with cluster.replace: rack",
-            "write cluster.replace: rack, or unit: node",
-            at=("fleet", "spares", "unit"),
-        )
-    for kind in KINDS_OF_SPARES:
-        nodes, unit = getattr(spares, kind), cluster.nodes_per_rack
-        if nodes % unit:
-            raise ValueRefused(
-                f"not whole racks ({nodes} nodes, {unit} in a rack)",
-                "with unit: rack a multiple of cluster.nodes_per_rack",
-                f"write {nodes - nodes % unit} or {nodes - nodes % unit + unit}",
-                at=("fleet", "spares", kind),
-            )

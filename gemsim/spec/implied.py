@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gemsim import units
+from gemsim.spec.across import room
 from gemsim.spec.cluster import ClusterSpec
-from gemsim.spec.failures import FailureClassSpec, FailuresSpec, room
+from gemsim.spec.failures import FALSE_ALARM, FailureClassSpec, FailuresSpec
 from gemsim.spec.fleet import FleetSpec
 from gemsim.spec.study import StudySpec
 
@@ -28,11 +29,21 @@ class Explained(NamedTuple):
 def implied(spec: StudySpec, part: str) -> list[Explained]:
     """The rows that belong to one part, "failures" or "fleet", each at a path of its own."""
     if part == "fleet":
-        return _alarms(spec.fleet, spec.cluster) + _replaced(spec)
+        return _repairs(spec) + _alarms(spec.fleet, spec.cluster) + _replaced(spec)
     rows = _reached(spec.failures)
     for one in spec.failures.resolved():
         rows += _common(one, spec.cluster) + _starts(one, spec.cluster)
     return rows
+
+
+def _repairs(spec: StudySpec) -> list[Explained]:
+    """Whose repair times the stages of `fleet.repair` stand in for."""
+    names = [one.name for one in spec.failures.resolved() if one.repair is not None]
+    if spec.fleet.repair is None or not names:
+        return []
+    return [
+        Explained("fleet.repair.replaces", f"the repair times of {', '.join(names)}", "derived: these are not used")
+    ]
 
 
 def _replaced(spec: StudySpec) -> list[Explained]:
@@ -85,7 +96,7 @@ def _alarms(fleet: FleetSpec, cluster: ClusterSpec) -> list[Explained]:
     per_day = cluster.nodes * checks.false_positives * 86400.0 / checks.every
     value = f"{per_day:.4g} healthy nodes of the job per day are taken out"
     each = units.format(checks.every, "time")
-    return [Explained("fleet.checks.false_alarms", value, f"derived: false_positives × nodes, each {each}")]
+    return [Explained(f"failures.{FALSE_ALARM}", value, f"derived: false_positives × nodes, each {each}")]
 
 
 def _of_job(one: FailureClassSpec, cluster: ClusterSpec, within: str) -> int:

@@ -9,10 +9,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gemsim import units
 from gemsim.errors import UnitError, ValueRefused, show
+from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
-from gemsim.spec.failures import FailuresSpec, refuse_batches
-from gemsim.spec.fleet import FleetSpec, refuse_spares
+from gemsim.spec.failures import FailuresSpec
+from gemsim.spec.fleet import FleetSpec
 from gemsim.spec.protection.kinds import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
@@ -179,4 +180,6 @@ class StudySpec(Model):
         refuse_labels(self.protection)
         refuse_spares(self.fleet.spares, self.cluster)
         refuse_batches(self.failures.classes, self.cluster)
+        refuse_remaps(self.failures, self.fleet)
+        refuse_repairs(self.failures.classes, self.fleet)
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemsim.engine.recovery import Course, length, longer
+from gemsim.engine.course import Course, length, longer
 
 RESTARTING = Course(detection=10.0, activation=120.0, restart=107.0, recovery=3.0)
 

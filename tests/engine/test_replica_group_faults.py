@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gemsim.engine.recovery import Course
+from gemsim.engine.course import Course
 from tests.engine.test_replica_group import (
     behind_a_switch,
     half_out_already,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from gemsim.failures.classes import FailureClass
-from gemsim.failures.laws import Floats, Lifetime, duration, lifetime
 from gemsim.failures.draw import Key
+from gemsim.failures.laws import Floats, Lifetime, duration, lifetime
 from gemsim.failures.trace import draw_trace
 from tests import statcheck
 from tests.faults import must_reject, replaced

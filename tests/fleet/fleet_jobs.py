@@ -19,6 +19,7 @@ from gemsim.scenario import Scenario
 from tests.engine.small import ACTIVATION, DETECT, REPAIR, Row, scenario
 
 PLACES, PER_NODE, GPUS = 4, 4, 16
+MOST_EVENTS = 100_000
 
 HARD = {"rate": "1 / 1000 d", "gpus": 16, "detect": f"{DETECT} s", "action": "replace", "repair": f"{REPAIR} s"}
 GPU: dict[str, Any] = {"name": "gpu", "scope": "gpu", **HARD}
@@ -97,11 +98,15 @@ def play(of: Scenario, *blows: Blow) -> Row:
 
 
 def watch(of: Scenario, trace: Trace) -> Job:
-    """The job after a run on this trace, to look into."""
+    """The job after a run on this trace, to look into. A run that does not end fails."""
     env = simpy.Environment()
     seen = Job(env, of, trace)
-    env.run(until=env.process(seen.run()))
-    return seen
+    run = env.process(seen.run())
+    for _ in range(10 * len(trace.wall) + MOST_EVENTS):
+        if run.processed:
+            return seen
+        env.step()
+    raise AssertionError(f"the run does not end: it stands at {env.now} s")
 
 
 def strays(seen: Job) -> list[str]:
@@ -109,7 +114,7 @@ def strays(seen: Job) -> list[str]:
     fleet, now = seen.fleet, seen.env.now
     fleet.pools.settle(now)
     inside = [fleet.node_in(place) for place in range(fleet.places)]
-    found = []
+    found: list[str] = []
     if fleet.coming or fleet.pools.ready > now:  # some are on their way, of which nobody can tell who is where
         return found
     if len(set(inside)) < len(inside):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
@@ -71,18 +71,15 @@ def test_a_share_takes_whole_domains() -> None:
     assert (alone.name, shared.name) == ("node", "node+rack")
 
 
-@pytest.mark.parametrize("action", ["replace", "reset"])
-def test_two_kinds_of_batch_are_not_mixed(action: str) -> None:
-    """Frailty and a batch cannot both say who fails: refused, or all failures are batches."""
-    kind = {**GPU, **OFTEN, "action": action, "batch": {"sizes": [[2, 1.0]], "within": "rack"},
-            "frailty": {"kind": "gamma", "shape": 0.5}}  # fmt: skip
-    try:
-        of = job(kinds=[kind], **BIG)
-    except ValueError as refusal:
-        assert "batch" in str(refusal)
-        return
-    times = [event.time for event in trace(of).wall]
-    assert len(times) == 2 * len(set(times)) > 0
+PAIRS = {"batch": {"sizes": [[2, 1.0]], "within": "rack"}}
+
+
+def test_a_batch_has_no_rate_where_each_device_has_its_own() -> None:
+    """What devices have in common can start together; of a gamma law they have nothing in common."""
+    with pytest.raises(ValueError, match="batch"):
+        job(kinds=[{**GPU, **PAIRS, "frailty": {"kind": "gamma", "shape": 0.5}}])
+    instants = Counter(event.time for event in trace(job(kinds=[{**GPU, **OFTEN, **PAIRS, "frailty": LEMONS}])).wall)
+    assert set(instants.values()) == {1, 2}
 
 
 EVERYTHING = [

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from heapq import heapreplace
+from random import Random
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from tests.fleet.fleet_jobs import CRAWL, GPU, KINDS, NODE, RACK, SLOW, STOP, Bl
 
 NODES = 16
 WIDE = {"cluster__gpus": 4 * NODES, "workload__parallel": {"tensor": 4, "data": NODES, "shard": "none"}}
-ALL_KINDS = [*KINDS, {**GPU, "name": "again", "recurrence": {"again": 0.5, "gap": {"kind": "exponential", "mean": "300 s"}}}]
+CHAIN = {"again": 0.5, "gap": {"kind": "exponential", "mean": "300 s"}}
+ALL_KINDS = [*KINDS, {**GPU, "name": "again", "recurrence": CHAIN}]
 TIMES = (*(f"{name}_s" for name in LEDGER), "wall_s", "at_risk_s")
 COUNTS = ("failures", "failures_idle", "retired", "joins_failed", "borrowed", "selections", "planned_stops", "by_tier")
 
@@ -82,8 +84,8 @@ def test_the_job_waits_exactly_while_it_lacks_a_node(broken: Breaks, hot: int, m
 def test_more_of_anything_never_waits_longer(broken: Breaks, hot: int, crews: int, mean: float, kind: str) -> None:
     """A spare more of any pool, a crew more, a shorter repair."""
     base = waits(at_once(hot, mean, crews), broken)
-    more = {kind: 1 + (hot if kind == "hot" else 0)}
-    assert waits(at_once(**{"hot": hot, "mean": mean, "crews": crews, **more}), broken) <= base + 1e-4
+    more = {"hot": 1 + hot} if kind == "hot" else {"hot": hot, kind: 1}
+    assert waits(at_once(mean=mean, crews=crews, **more), broken) <= base + 1e-4
     assert waits(at_once(hot, mean, crews + 1), broken) <= base + 1e-4
     assert waits(at_once(hot, mean, 0), broken) <= base + 1e-4
     assert waits(at_once(hot, mean / 2, crews), broken) <= base + 1e-4
@@ -94,6 +96,20 @@ def test_more_of_anything_never_waits_longer(broken: Breaks, hot: int, crews: in
 def test_spares_that_never_join_are_none(broken: Breaks, hot: int) -> None:
     of = at_once(hot, 300.0, join_fails=1.0, join_timeout="7 s")
     assert waits(of, broken) == pytest.approx(waits(at_once(0, 300.0), broken), abs=1e-4)
+
+
+def check_waits() -> None:
+    """The same for lists that are always the same."""
+    dice = Random(11)
+    for _ in range(12):
+        broken = [(dice.uniform(1.0, 3000.0), dice.random()) for _ in range(NODES)]
+        hot, crews = dice.randrange(3), dice.randrange(3)
+        of = at_once(hot, 700.0, crews)
+        assert waits(of, broken) == pytest.approx(lacking(of, broken, hot, crews), abs=1e-4)
+
+
+def test_waits_of_fixed_lists() -> None:
+    check_waits()
 
 
 # ---------------------------------------------------------------- what changes nothing
@@ -179,7 +195,7 @@ def _slower(of: Scenario, factor: float) -> Scenario:
     spares = replace(
         longer.fleet.spares, selection=plan.spares.selection * factor, borrow_each=plan.spares.borrow_each * factor,
         join_timeout=plan.spares.join_timeout * factor,
-        activation=tuple(each * factor for each in plan.spares.activation),
+        activation=longer.fleet.spares.activation,
     )  # fmt: skip
     retire = replace(plan.retire, window=plan.retire.window * factor, restock=plan.retire.restock * factor)
     kinds = tuple(replace(k, slower=old.slower) for k, old in zip(longer.classes, of.classes, strict=True))

@@ -161,7 +161,9 @@ def test_a_stop_that_is_announced_during_a_recovery_still_comes() -> None:
 
 
 @pytest.mark.parametrize(("mark", "wasted", "planned", "detection"), [(0.4, 4.0, 3.0, 0.0), (0.6, 54.0, 0.0, 4.0)])
-def test_a_check_finds_a_failure_before_it_strikes(mark: float, wasted: float, planned: float, detection: float) -> None:
+def test_a_check_finds_a_failure_before_it_strikes(
+    mark: float, wasted: float, planned: float, detection: float
+) -> None:
     row = play(job(checkpoint(), hot=1, fleet=CALM), Blow("gpu", 157.0, 1, marks={"check": mark}))
     assert row["wasted_s"] == pytest.approx(wasted)
     assert (row["planned_s"], row["detection_s"]) == (pytest.approx(planned), pytest.approx(detection))
@@ -171,6 +173,27 @@ def test_a_check_finds_a_failure_before_it_strikes(mark: float, wasted: float, p
 def test_a_check_finds_nothing_in_software() -> None:
     row = play(job(checkpoint(), fleet=CALM), Blow("link", 157.0, 1, marks={"check": 0.0}))
     assert (row["found_early"], row["wasted_s"]) == (0, pytest.approx(54.0))
+
+
+ALARMS = {"every": "1000 s", "finds": 0.0, "false_positives": 0.5}
+
+
+def alarmed(misdiagnosis: float) -> dict[str, Any]:
+    """A fleet whose checks take out a healthy node now and then."""
+    mend = {"stages": [{"name": "mend", "time": "500 s"}], "misdiagnosis": misdiagnosis}
+    return {"checks": ALARMS, "repair": mend}
+
+
+@pytest.mark.parametrize("misdiagnosis", [0.0, 0.5, 1.0])
+def test_a_false_alarm_takes_out_one_healthy_node(misdiagnosis: float) -> None:
+    """The job saves first, as before any stop that it knows of."""
+    of = job(checkpoint(), hot=1, fleet=alarmed(misdiagnosis))
+    alarm = Blow("false_alarm", 157.0, 1, marks={"misdiagnosed": 0.4, "blamed": 0.9})
+    seen = watch(of, written(of, alarm))
+    assert (strays(seen), seen.tally.interruptions) == ([], 1)
+    row = play(of, alarm)
+    assert (row["planned_s"], row["wasted_s"], row["waiting_s"]) == pytest.approx((3.0, 4.0, 20.0))
+    assert of.classes[-1].rate == pytest.approx(4 * 0.5 / 1000.0)
 
 
 # ---------------------------------------------------------------- retirement
@@ -191,7 +214,9 @@ def test_two_failures_within_the_window_retire_a_node(second: float, retired: in
 @pytest.mark.parametrize(("second", "retired"), [(200.0, 1), (201.0, 0)])
 def test_a_score_fades(second: float, retired: int) -> None:
     """Half of the first after 100 s: 1.5 in all."""
-    row = play(job(hot=1, **retiring(score=1.5, half_life="100 s")), Blow("resets", 100.0, 5), Blow("resets", second, 5))
+    row = play(
+        job(hot=1, **retiring(score=1.5, half_life="100 s")), Blow("resets", 100.0, 5), Blow("resets", second, 5)
+    )
     assert row["retired"] == retired
 
 
@@ -216,7 +241,7 @@ def test_without_a_new_node_the_job_waits_to_the_end() -> None:
 
 
 def test_the_count_goes_with_the_node_and_not_with_its_place() -> None:
-    """Node 1 fails, comes back as a spare and fails again in place 0; the one that followed it in place 1 fails once."""
+    """Node 1 fails, comes back as a spare and fails again in place 0; node 4, in place 1 meanwhile, fails once."""
     rule = {"retire": {"after": 2, "within": "1 d"}}
     blows = Blow("gpu", 100.0, 5), Blow("gpu", 800.0, 0), Blow("gpu", 1600.0, 0)
     assert play(job(hot=1, fleet=rule), *blows)["retired"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,17 @@ def check_lemons(law: Frailty = LEMONS) -> None:
         return SHARE * of(means[0]) + (1 - SHARE) * of(means[1])
 
     check_counts(law, mixed(partial(poisson.pmf, 0)), mixed(partial(poisson.sf, 4)))
+
+
+def check_share() -> None:
+    """So many are lemons; another fleet has others."""
+    fleets = [drawn(gpus(units=2000, frailty=LEMONS), DAY, n).lemons(0) for n in range(20)]
+    statcheck.binomial_count(sum(map(sum, fleets)), 20 * 2000, SHARE, detect=0.013)
+    assert len({tuple(one) for one in fleets}) == 20
+
+
+def test_share_of_lemons() -> None:
+    check_share()
 
 
 @pytest.mark.parametrize(
@@ -236,9 +248,8 @@ def check_drift() -> None:
 def check_drift_of_devices() -> None:
     """The same of what lemons have beyond the others, here of all devices."""
     law = Frailty("lemons", share=1.0, multiplier=3.0, good=1.0 / 3.0)
-    late = sum(
-        e.bound and e.time >= STEPS[2][0] for n in range(40) for e in drawn(gpus(drift=STEPS, frailty=law), MEAN, n).wall
-    )
+    one = gpus(drift=STEPS, frailty=law)
+    late = sum(e.bound and e.time >= STEPS[2][0] for n in range(40) for e in drawn(one, MEAN, n).wall)
     statcheck.poisson_count(late, 40 * UNITS * (2 / 3) * 3.0 * 5 * DAY / MEAN, detect=0.2)
 
 
@@ -248,7 +259,7 @@ def test_drift(check: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"frailty": GAMMA}, {"batch": RACKS}, {"recurrence": AGAIN}])
-def test_a_factor_of_one_is_no_drift(more: dict[str, Frailty | Batch | Recurrence]) -> None:
+def test_a_factor_of_one_is_no_drift(more: dict[str, Any]) -> None:
     for steps in (((0.0, 1.0),), ((0.0, 1.0), (3 * DAY, 1.0))):
         even, drifting = (drawn(gpus(drift=drift, **more), MEAN, 0).wall for drift in ((), steps))
         assert [(e.unit, e.number) for e in even] == [(e.unit, e.number) for e in drifting]

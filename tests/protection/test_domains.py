@@ -420,7 +420,7 @@ def test_starts_per_failure_are_those_of_the_trace() -> None:
     again = Recurrence(0.4, lifetime("exponential", 60.0, None))
     assert dict(events(kind(batch=law, recurrence=again))) == pytest.approx({1: 0.4 + 0.6 * 0.7 / 1.3, 2: 0.18 / 1.3})
     of = kind(batch=law)
-    times, _ = Draw(of, 3e8, 1, 0, True).of_places()
+    times, _ = Draw(of, 3e8, 1, 0, True).parts()[0][0]
     starts = Counter(Counter(times.tolist()).values())
     statcheck.binomial_count(starts[1], starts.total(), 0.7, detect=0.02)
     statcheck.poisson_count(starts.total(), 3e8 * of.rate / 1.3, detect=0.05)

@@ -84,6 +84,25 @@ def test_null_takes_a_part_of_the_fleet_away(fleet: LoadedStudy) -> None:
     assert parse_study((VALID / "minimal.yaml").read_bytes() + b"fleet:\n", "f").spec.fleet == FleetSpec()
 
 
+def test_a_class_needs_no_repair_of_its_own_where_the_fleet_has_stages(fleet: LoadedStudy) -> None:
+    text = (VALID / "fleet.yaml").read_text().replace("action: replace,\n       repair: 4 h}", "action: replace}")
+    text = text.replace("action: replace, repair: 2.2 h,", "action: replace,").replace(
+        "action: replace, repair: 4 h}", "action: replace}"
+    )
+    with pytest.raises(StudyError) as caught:  # the variant without stages lacks them
+        parse_study(text.encode(), "f")
+    assert {problem.what.split(": ")[-1] for problem in caught.value.problems} == {"missing for action replace"}
+    loaded = parse_study(text.replace("{repair: null, retire: null,", "{retire: null,").encode(), "f")
+    assert [one.name for one in loaded.spec.failures.classes if one.repair is None and one.action == "replace"] == [
+        "servers", "gpus", "joint", "slow-node",
+    ]  # fmt: skip
+    assert rows(fleet)["fleet.repair.replaces"] == (
+        "the repair times of servers, gpus, joint, slow-node",
+        "derived: these are not used",
+    )
+    assert "fleet.repair.replaces" not in rows(loaded)
+
+
 def test_a_study_without_a_fleet_keeps_its_canonical_form_and_the_short_form_of_spares() -> None:
     loaded = load_study(VALID / "minimal.yaml")
     assert "fleet" not in canonical(loaded.spec)
@@ -138,7 +157,7 @@ def test_what_follows_is_said_in_words(fleet: LoadedStudy) -> None:
         == "of hbm3, gpus, again, joint, feed, slow-node; not of servers, maintenance"
     )
     # 64 nodes × 24 checks a day × 1e-5
-    assert found["fleet.checks.false_alarms"][0] == "0.01536 healthy nodes of the job per day are taken out"
+    assert found["failures.false_alarm"][0] == "0.01536 healthy nodes of the job per day are taken out"
     assert found["failures.drift"] == ("0.6 from 0 s, 1.4 from 29 d", "given")
 
 
