@@ -19,7 +19,25 @@ from gemsim.costs.profiles import load_profile, profile_names
 from gemsim.spec import catalog
 from gemsim.spec.cluster import ClusterSpec, DiskSpec, StorageSpec
 from gemsim.spec.failures import FailureClassSpec, FailuresSpec, mix
-from gemsim.spec.laws import LawSpec, LifetimeSpec
+from gemsim.spec.fleet import (
+    ActivationSpec,
+    ChecksSpec,
+    FleetSpec,
+    PartsSpec,
+    RepairSpec,
+    RetireSpec,
+    SparesSpec,
+    StageSpec,
+)
+from gemsim.spec.laws import (
+    BatchSpec,
+    CommonCauseSpec,
+    FrailtySpec,
+    GapSpec,
+    LawSpec,
+    LifetimeSpec,
+    RecurrenceSpec,
+)
 from gemsim.spec.paths import submodel
 from gemsim.spec.protection.kinds import NOT_BUILT, TIERS
 from gemsim.spec.recommendation import PhasesSpec
@@ -60,9 +78,22 @@ SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("workload.memory", "workload.memory", MemorySpec),
     ("restart", "restart", RestartSpec),
     ("failures", "failures", FailuresSpec),
+    ("failures.frailty (frailty of a class is the same)", "failures.frailty", FrailtySpec),
     ("A class in failures.classes", "failures.classes", FailureClassSpec),
     ("law of a class (failures.law is the same)", "failures.classes.law", LifetimeSpec),
-    ("detect and repair of a class", "failures.classes.detect", LawSpec),
+    ("detect, repair and stop of a class", "failures.classes.detect", LawSpec),
+    ("batch of a class", "failures.classes.batch", BatchSpec),
+    ("common_cause of a class", "failures.classes.common_cause", CommonCauseSpec),
+    ("recurrence of a class", "failures.classes.recurrence", RecurrenceSpec),
+    ("gap of a recurrence", "failures.classes.recurrence.gap", GapSpec),
+    ("fleet", "fleet", FleetSpec),
+    ("fleet.spares", "fleet.spares", SparesSpec),
+    ("fleet.spares.activation", "fleet.spares.activation", ActivationSpec),
+    ("fleet.repair", "fleet.repair", RepairSpec),
+    ("A stage in fleet.repair.stages", "fleet.repair.stages", StageSpec),
+    ("fleet.repair.parts", "fleet.repair.parts", PartsSpec),
+    ("fleet.retire", "fleet.retire", RetireSpec),
+    ("fleet.checks", "fleet.checks", ChecksSpec),
     *((f"protection: {kind}", f"protection.{kind}", model) for kind, model in TIERS.items()),
     ("sweep", "sweep", SweepSpec),
     ("run", "run", RunSpec),

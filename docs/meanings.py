@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from docs.meanings_fleet import FLEET
+
 MEANINGS: dict[str, str] = {
     # the study
     "title": "One line; stands above every table.",
@@ -13,6 +15,7 @@ MEANINGS: dict[str, str] = {
     "workload": "The training job.",
     "restart": "What lives on when the job stops. Text is short for `mode`: `restart: holder`.",
     "failures": "What fails, how often. Text is short for `mix`: `failures: llama3-2024`.",
+    "fleet": "The nodes beside the job: spares, repair, retirement, health checks. See [fleet](fleet.md).",
     "protection": "The tiers, in order: on a failure the first that can recover does; or a named system.",
     "sweep": "The design points.",
     "compare": "Named variants; each replaces or extends whole sections.",
@@ -27,8 +30,8 @@ MEANINGS: dict[str, str] = {
     "cluster.racks_per_switch": "Racks behind one switch.",
     "cluster.racks_per_power": "Racks on one power feed, counted apart from switches: neither need contain the other.",
     "cluster.gpu": "GPU type: memory, HBM and NVLink bandwidth, peak FLOP/s.",
-    "cluster.spare_nodes": "Nodes that stand by.",
-    "cluster.spare_activation": "From the call for a spare until it can start.",
+    "cluster.spare_nodes": "Nodes that stand by: the short form of `fleet.spares`, which it does not go with.",
+    "cluster.spare_activation": "From the call for a spare until it can start; not used where `fleet.spares` is given.",
     "cluster.replace": "What goes with a GPU that is replaced: its memory, and from `node` up its hosts' too. A tray "
     "counts as a node.",
     "cluster.nic": "Network bandwidth of one GPU, each way.",
@@ -107,7 +110,13 @@ MEANINGS: dict[str, str] = {
     "failures.lands": "Where memory errors land, in place of that of every memory class.",
     "failures.rows": "How rows hit together lie in pages, in place of that of every memory class.",
     "failures.page": "The unit that is lost and coded.",
+    "failures.remap_budget": "Whether a GPU runs out of spare rows: after 8 in a bank, 512 in all, or a row twice, it "
+    "is replaced at its next reset. Needs `fleet.repair`.",
     "failures.law": "Lifetime law, in place of that of every class but job software.",
+    "failures.frailty": "Devices are unlike, in every class with a clock of GPUs or nodes and an exponential law that "
+    "says nothing of frailty; of kind `gamma`, not in one with batches.",
+    "failures.drift": "Factor on the rate from each time of the run on, in every class of hardware that says nothing "
+    "of drift. The rate is that at factor 1.",
     "failures.classes": "Classes of your own, beside those of the mix.",
     "failures.classes.name": "Name of the class.",
     "failures.classes.scope": "What fails.",
@@ -117,7 +126,7 @@ MEANINGS: dict[str, str] = {
     "failures.classes.clock": "What has a lifetime of its own.",
     "failures.classes.after_repair": "Whether a replaced device starts its life anew.",
     "failures.classes.exposure": "Whether it can fail while the job stands still.",
-    "failures.classes.detect": "From the failure until it is known. A plain time is fixed.",
+    "failures.classes.detect": "From the failure until it is known. A plain time is fixed. Not for scope `planned`.",
     "failures.classes.contained": "P(the error costs only its pages); required for memory.",
     "failures.classes.rows": "Law of the rows lost together, as [rows, probability].",
     "failures.classes.rows_to_pages": "How these rows lie in pages.",
@@ -125,8 +134,19 @@ MEANINGS: dict[str, str] = {
     "failures.classes.action": "What the hardware needs afterwards.",
     "failures.classes.uncontained_action": "The same where it was not contained.",
     "failures.classes.process_survives": "Whether the process can live, on a platform that lets it.",
-    "failures.classes.repair": "Until a replaced node is back among the spares; used by `replace` alone.",
+    "failures.classes.repair": "Until a replaced node is back among the spares. Required for `replace` where there is "
+    "no `fleet.repair`, and used by it alone.",
     "failures.classes.evict_on_detect": "Whether a device that corrupts data is replaced when found out.",
+    "failures.classes.frailty": "Devices are unlike, in place of `failures.frailty`. A share of 0 makes them alike.",
+    "failures.classes.drift": "In place of `failures.drift`. `[[0 s, 1]]` is an even rate.",
+    "failures.classes.batch": "Several at one instant, by a law of their number. `rate` counts each of them.",
+    "failures.classes.common_cause": "Several at one instant: all of a domain (beta factor). Not beside `batch`.",
+    "failures.classes.recurrence": "A failure makes another of the same device likely. `rate` counts both.",
+    "failures.classes.slower": "Share of the job's speed lost until the slow node is found; required for scope "
+    "`slow`. Of several the slowest counts.",
+    "failures.classes.notice": "From the announcement to the stop; a save that takes no longer is made. Required for "
+    "scope `planned`.",
+    "failures.classes.stop": "How long the job then stands, after that save; required for scope `planned`.",
     "failures.classes.source": "Where the numbers of the class are from.",
     "failures.classes.law.kind": "Shape of the law.",
     "failures.classes.law.shape": "Weibull or gamma k, or the lognormal's sigma; not for exponential.",
@@ -217,6 +237,7 @@ MEANINGS: dict[str, str] = {
     "run.replications": "Runs of each design, each with failures of its own.",
     "run.seed": "All designs meet the same failures.",
     "run.start": "A fleet that has long been running, or all devices new.",
+    **FLEET,
 }
 
 ALLOWED: dict[str, str] = {
@@ -224,7 +245,14 @@ ALLOWED: dict[str, str] = {
     "notes": "text",
     "cluster.gpu": "a GPU type, see below",
     "failures.mix": "a failure mix, see below",
+    "failures.drift": "list of [time, factor], the first at 0",
     "failures.classes.rows": "list of [rows, probability]",
+    "failures.classes.frailty": "as `failures.frailty`",
+    "failures.classes.drift": "as `failures.drift`",
+    "failures.classes.batch.sizes": "list of [number, probability]",
+    "failures.classes.stop": "time, or a law as `detect`",
+    "fleet.repair.stages.time": "time, or a law as `detect` of a class",
+    "fleet.repair.parts.lead": "time, or a law as `detect` of a class",
     "failures.classes.source": "text",
     "workload.protect": "`critical`, `unique` or a list of `weights`, `moments`, `expert_weights`, `expert_moments`",
     "compare": "mapping of name to sections",

@@ -11,6 +11,8 @@ SILENT_LIMIT = 0.05  # rate x latency up to which first order holds
 
 def refuse(scenario: Scenario) -> None:
     """Raises NotCovered with the reason where no form applies."""
+    if scenario.replay is not None:
+        raise NotCovered("a replayed log has no law: its failures are those of the log, block by block")
     for kind in scenario.classes:
         _class(scenario, kind)
     plan = scenario.fleet

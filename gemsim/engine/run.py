@@ -10,6 +10,7 @@ import simpy
 
 from gemsim.engine.job import Job
 from gemsim.failures.classes import FailureClass
+from gemsim.failures.logs.trace import Replay, as_trace
 from gemsim.failures.trace import Trace, draw_trace
 from gemsim.results.ledger import LEDGER
 from gemsim.scenario import Scenario
@@ -24,7 +25,8 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
     when the ledger does not close to the wall time.
     """
     if trace is None:
-        trace = _trace(scenario.classes, scenario.horizon, seed, replication, scenario.stationary)
+        laws = scenario.classes, scenario.horizon, seed, replication, scenario.stationary
+        trace = _trace(*laws, scenario.replay)
     env = simpy.Environment()
     job = Job(env, scenario, trace)
     env.run(until=env.process(job.run()))
@@ -35,9 +37,13 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
 
 
 @lru_cache(maxsize=4)
-def _trace(classes: tuple[FailureClass, ...], horizon: float, seed: int, replication: int, stationary: bool) -> Trace:
+def _trace(
+    classes: tuple[FailureClass, ...], horizon: float, seed: int, replication: int, stationary: bool,
+    replay: Replay | None,
+) -> Trace:  # fmt: skip
     """The trace of one replication, shared by all designs that meet it in this process."""
-    return draw_trace(classes, horizon=horizon, seed=seed, replication=replication, stationary=stationary)
+    key: dict[str, Any] = {"horizon": horizon, "seed": seed, "replication": replication, "stationary": stationary}
+    return draw_trace(classes, **key) if replay is None else as_trace(replay, classes, **key)
 
 
 def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[str, Any]:

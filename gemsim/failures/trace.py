@@ -55,6 +55,10 @@ class Trace:
             self._marks[key] = drawn
         return drawn[event.number]
 
+    def set_marks(self, index: int, name: str, marks: list[float]) -> None:
+        """Give the marks `name` of a class by the numbers of its failures, in place of those of the stream."""
+        self._marks[index, name] = marks
+
     def follower(self, event: Event, device: int, now: float) -> Event | None:
         """The failure that follows on the same device, where the class recurs and its mark says so; `now` is the time
         on the exposure clock."""

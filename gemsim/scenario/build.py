@@ -24,6 +24,7 @@ from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers.make import make_tiers
 from gemsim.scenario.tiers.workshop import Workshop
 from gemsim.spec import catalog
+from gemsim.spec.failures import FALSE_ALARM
 from gemsim.spec.study import StudySpec
 from gemsim.units import brief as text
 
@@ -72,6 +73,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         reach_rate=reach,
         geometry=catalog.gpu(cluster.gpu).geometry if spec.failures.remap_budget else None,
         shrunk=shrunk(spec, tiers),
+        replay=None if spec.failures.replay is None else spec.failures.replay.plan((FALSE_ALARM,)),
         notes=(*shop.notes, *notes),
     )
 

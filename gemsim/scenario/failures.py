@@ -66,7 +66,7 @@ def _class(spec: StudySpec, one: FailureClassSpec, grid: Grid, spares: SparesPla
         repair=NO_TIME if one.repair is None else time_law(one.repair),
         evict_on_detect=one.evict_on_detect,
         fails_idle=fails_idle,
-        devices=units + (spares.nodes + spares.borrow) * per_node if frailty else 0,
+        devices=_devices(spec, units, (spares.nodes + spares.borrow) * per_node) if frailty else 0,
         frailty=frailty,
         drift=one.drift or (),
         batch=None if one.batch is None else Batch(one.batch.sizes, one.batch.within, _domain(one, grid)),
@@ -75,6 +75,12 @@ def _class(spec: StudySpec, one: FailureClassSpec, grid: Grid, spares: SparesPla
         notice=one.notice or 0.0,
         stop=NO_TIME if one.stop is None else time_law(one.stop),
     )
+
+
+def _devices(spec: StudySpec, units: int, beside: int) -> int:
+    """Clock units of the whole fleet: of the job, of nodes beside it, and as many again where new nodes are bought."""
+    rule = spec.fleet.retire
+    return units + beside + (units if rule is not None and rule.restock is not None else 0)
 
 
 def _common(one: FailureClassSpec, kind: FailureClass, grid: Grid) -> list[FailureClass]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from gemsim.failures.classes import FailureClass
+from gemsim.failures.logs.trace import Replay
 from gemsim.failures.memory import Geometry
 from gemsim.protection.damage import Damage
 from gemsim.protection.replica_group import ReplicaGroup
@@ -67,6 +68,7 @@ class Scenario:
     reach_rate: float  # failures per second that reach that tier
     geometry: Geometry | None = None  # of GPU memory, where row remaps are counted against their budget
     shrunk: ReplicaGroup | None = None  # how the job runs on while nodes are lacking, if it does not wait for them
+    replay: Replay | None = None  # a log whose failures come in place of those of the laws of its classes
     notes: tuple[str, ...] = field(default=(), compare=False)  # what a reader of the numbers must be told
 
     @property
@@ -95,5 +97,8 @@ def _identity(scenario: Scenario) -> str:
     """Hash of the canonical JSON."""
     data: dict[str, Any] = asdict(replace(scenario, notes=()))
     data["tiers"] = [[type(tier).__name__, repr(tier)] for tier in scenario.tiers]
+    replay = data.pop("replay")
+    if replay is not None:
+        data["replay"] = {key: value for key, value in replay.items() if key != "path"}  # its content is in its hash
     data["model"] = MODEL_VERSION
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=repr).encode()).hexdigest()

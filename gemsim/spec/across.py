@@ -86,3 +86,9 @@ def refuse_remaps(failures: FailuresSpec, fleet: FleetSpec) -> None:
             "add fleet.repair, e.g. {stages: [{name: swap, time: 2.2 h}]}",
             at=("failures", "remap_budget"),
         )
+
+
+def refuse_unknown_repairs(failures: FailuresSpec, fleet: FleetSpec) -> None:
+    """Every outage of a replayed log ends: after its own time, or by `replay.repair` or `fleet.repair`."""
+    if failures.replay is not None and fleet.repair is None:
+        failures.replay.refuse_unknown(at=("failures", "replay", "repair"))

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from gemsim.errors import Problem, ValueRefused
-from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares
+from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares, refuse_unknown_repairs
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.failures import FailureClassSpec, FailuresSpec
 from gemsim.spec.fleet import FleetSpec, SparesSpec
@@ -107,7 +107,7 @@ def _back(path: Path, moved: dict[Path, Path]) -> Path:
 def _across(raw: dict[str, Any]) -> list[Finding]:
     """The checks across sections, made also where other parts of the study are at fault."""
     found = []
-    for check in (_layout, _labels, _spares, _batches, _repairs, _remaps):
+    for check in (_layout, _labels, _spares, _batches, _repairs, _remaps, _unknown_repairs):
         try:
             check(raw)
         except ValueRefused as refused:
@@ -140,6 +140,11 @@ def _repairs(raw: dict[str, Any]) -> None:
 
 def _remaps(raw: dict[str, Any]) -> None:
     refuse_remaps(FailuresSpec.model_validate(raw["failures"]), FleetSpec.model_validate(raw.get("fleet", {})))
+
+
+def _unknown_repairs(raw: dict[str, Any]) -> None:
+    failures = FailuresSpec.model_validate(raw["failures"])
+    refuse_unknown_repairs(failures, FleetSpec.model_validate(raw.get("fleet", {})))
 
 
 def _classes(raw: dict[str, Any]) -> tuple[FailureClassSpec, ...]:

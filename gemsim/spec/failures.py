@@ -24,6 +24,7 @@ from gemsim.spec.laws import (
     RecurrenceSpec,
     pairs,
 )
+from gemsim.spec.replay import ReplaySpec, refuse_beside
 from gemsim.spec.types import (
     Factor,
     Gpus,
@@ -93,6 +94,13 @@ class FailureClassSpec(Model):
     stop: LawSpec | None = None
     source: str = assumed("given in the study")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _announced(cls, value: Any) -> Any:
+        """What is planned is known when it is announced."""
+        planned = isinstance(value, dict) and value.get("scope") == "planned"
+        return {"detect": "0 s", **value} if planned else value
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         counted = "a rate of the whole job needs the fleet on which it was counted"
@@ -124,6 +132,9 @@ class FailureClassSpec(Model):
                 what = f"does not apply to scope {self.scope}" if given else f"missing for scope {scope}"
                 todo = f"remove {field}" if given else f"add e.g. {field}: {example}"
                 raise ValueRefused(what, f"goes with scope {scope}", todo, at=(field,))
+        if self.scope == "planned" and self.detect.mean > 0.0:
+            what, allowed = "does not apply to scope planned, which is announced", "0 s"
+            raise ValueRefused(what, allowed, "remove detect", at=("detect",))
         for field in self.of_devices():
             if self.clock == "job":
                 raise ValueRefused(
@@ -149,6 +160,10 @@ class FailureClassSpec(Model):
         memory = ("contained", "rows", "rows_to_pages", "lands", "uncontained_action")
         stray = {} if self.scope == "memory" else dict.fromkeys(memory, "memory")
         return stray if self.scope == "silent" else stray | {"evict_on_detect": "silent"}
+
+    def unused(self) -> set[str]:
+        """Keys that say nothing of a class of this scope, if only because nothing else can be said."""
+        return {*self.inapplicable(), *(("detect",) if self.scope == "planned" else ())}
 
     def job_rate(self, *, gpus: int, gpus_per_node: int) -> float:
         """Events per second of a job of `gpus` GPUs; a rate counted on a fleet scales with the number of GPUs."""
@@ -201,7 +216,7 @@ def _mix(path: Path) -> MixSpec:
 
 
 class FailuresSpec(Model):
-    """A mix, classes of one's own, or both; the overrides apply to all classes they fit."""
+    """A mix, classes of one's own, or both, with overrides for all classes they fit; or a log that is replayed."""
 
     mix: Annotated[str, BeforeValidator(_known_mix)] | None = None
     scale: Factor = sourced("rates as published", 1.0)
@@ -214,13 +229,15 @@ class FailuresSpec(Model):
     frailty: FrailtySpec | None = sourced("as in each class", None)
     drift: Drift | None = sourced("as in each class", None)
     classes: tuple[FailureClassSpec, ...] = sourced("only those of the mix", ())
+    replay: ReplaySpec | None = None
 
     @model_validator(mode="after")
     def _some(self) -> Self:
-        if self.mix is None and not self.classes:
-            raise ValueRefused("neither mix nor classes", "a named mix, a list of classes, or both")
-        names = [one.name for one in self.unlaid()]
-        if FALSE_ALARM in names:
+        if self.replay is not None:
+            refuse_beside(self)
+        elif self.mix is None and not self.classes:
+            raise ValueRefused("neither mix nor classes", "a named mix, a list of classes, or both; or replay")
+        if FALSE_ALARM in (names := [one.name for one in self.unlaid()]):
             what = f"{show(FALSE_ALARM)} is what health checks take out (fleet.checks)"
             raise ValueRefused(what, "another name", "rename the class", at=("classes",))
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -252,7 +269,9 @@ class FailuresSpec(Model):
         return tuple(one.model_copy(update=self._overrides(one)) for one in self.unlaid())
 
     def unlaid(self) -> tuple[FailureClassSpec, ...]:
-        """All classes as they stand in the mix and in the study."""
+        """All classes as they stand in the mix and in the study, or those of the log that is replayed."""
+        if self.replay is not None:
+            return tuple(FailureClassSpec(**keys) for keys in self.replay.classes((FALSE_ALARM,)))
         return (mix(self.mix).classes if self.mix else ()) + self.classes
 
     def _overrides(self, one: FailureClassSpec) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def implied(spec: StudySpec, part: str) -> list[Explained]:
     """The rows that belong to one part, "failures" or "fleet", each at a path of its own."""
     if part == "fleet":
         return _repairs(spec) + _alarms(spec.fleet, spec.cluster) + _replaced(spec)
-    rows = _reached(spec.failures)
+    rows = _reached(spec.failures) + _replayed(spec.failures)
     for one in spec.failures.resolved():
         rows += _common(one, spec.cluster) + _starts(one, spec.cluster)
     return rows
@@ -63,6 +63,16 @@ def _reached(failures: FailuresSpec) -> list[Explained]:
             left = [name for name in own if name not in reached]
             value = f"of {', '.join(reached) or 'no class'}" + (f"; not of {', '.join(left)}" if left else "")
             rows.append(Explained(f"failures.{key}.reaches", value, "derived from scope, clock, law and own keys"))
+    return rows
+
+
+def _replayed(failures: FailuresSpec) -> list[Explained]:
+    """The classes of a log that is replayed, each with its mean rate and the law through its down times."""
+    rows = []
+    for one in failures.unlaid() if failures.replay is not None else ():
+        sigma = "" if one.repair is None or one.repair.sigma is None else f" (sigma {one.repair.sigma:.3g})"
+        repair = "" if one.repair is None else f", repair {one.repair.kind} {units.brief(one.repair.mean, 'time')}{sigma}"
+        rows.append(Explained(f"failures.{one.name}", f"1 / {1 / one.rate.value / 3600:.4g} node h{repair}", one.source))
     return rows
 
 

@@ -101,6 +101,13 @@ class FrailtySpec(Model):
             return f"frailty gamma (shape {self.shape:g})"
         return f"frailty {self.share:g} at {self.multiplier:g} times the rate of the others (rate of {self.of})"
 
+    @property
+    def mean(self) -> float:
+        """Mean rate over devices, as a multiple of the rate that is written."""
+        if self.kind == "gamma" or self.of == "mean":
+            return 1.0
+        return 1.0 + (self.share or 0.0) * ((self.multiplier or 1.0) - 1.0)
+
 
 class RecurrenceSpec(Model):
     """After a failure the same device, if still in use, fails again with probability `again`, after `gap`."""

@@ -121,7 +121,8 @@ def _mix_rows(name: str) -> list[Explained]:
 def _class_row(name: str, one: FailureClassSpec) -> Explained:
     per_job = f" on {one.gpus} GPUs" if one.gpus else ""
     parts = [f"{one.scope}", f"{units.format(one.rate, 'rate')}{per_job}", str(one.law), f"clock {one.clock}"]
-    parts += [f"exposure {one.exposure}", one.after_repair, f"detect {one.detect}"]
+    parts += [f"exposure {one.exposure}", one.after_repair]
+    parts += [] if "detect" in one.unused() else [f"detect {one.detect}"]
     if one.scope == "memory":
         parts += [f"contained {one.contained}", f"rows {[list(pair) for pair in one.rows]}", one.rows_to_pages]
         parts += [f"lands {one.lands}", f"uncontained {one.uncontained_action}"]
@@ -148,7 +149,7 @@ def _field(model: Model, name: str, prefix: str) -> list[Explained]:
     if isinstance(value, Model) and not isinstance(value, LawSpec | LifetimeSpec | GapSpec):
         return _fields(value, path, skip=set())
     if isinstance(value, tuple) and value and isinstance(value[0], FailureClassSpec | StageSpec):
-        strays = [one.inapplicable() if isinstance(one, FailureClassSpec) else {} for one in value]
+        strays = [one.unused() if isinstance(one, FailureClassSpec) else set() for one in value]
         pairs = zip(value, strays, strict=True)
         return [row for one, stray in pairs for row in _fields(one, f"{path}.{one.name}", skip={"name", *stray})]
     if origin != GIVEN and (source is None or (value in ((), {}) and name != "rows")):

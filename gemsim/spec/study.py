@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gemsim import units
 from gemsim.errors import UnitError, ValueRefused, show
-from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares
+from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares, refuse_unknown_repairs
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
 from gemsim.spec.failures import FailuresSpec
@@ -182,4 +182,5 @@ class StudySpec(Model):
         refuse_batches(self.failures.classes, self.cluster)
         refuse_remaps(self.failures, self.fleet)
         refuse_repairs(self.failures.classes, self.fleet)
+        refuse_unknown_repairs(self.failures, self.fleet)
         return self

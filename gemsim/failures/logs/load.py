@@ -55,7 +55,8 @@ def observe(request: Request) -> Observation:
     meta = read_meta(request.path, request.where, needed=needed)
     if meta.refused:
         raise ValueRefused(
-            f"{request.path}: read ({rows.read} rows), but no source of a rate: its meta.json calls it '{meta.refused}'",
+            f"{request.path}: read ({rows.read} rows), but no source of a rate: its meta.json calls it"
+            f" '{meta.refused}'",
             "a log that holds every failure of its window",
             "use it for what a failure cost, not for how often it comes",
         )
