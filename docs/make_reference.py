@@ -41,6 +41,7 @@ from gemsim.spec.laws import (
 from gemsim.spec.paths import submodel
 from gemsim.spec.protection.kinds import NOT_BUILT, TIERS
 from gemsim.spec.recommendation import PhasesSpec
+from gemsim.spec.replay import ReplaySpec
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
 from gemsim.spec.study import StudySpec, SweepSpec
@@ -86,6 +87,7 @@ SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("common_cause of a class", "failures.classes.common_cause", CommonCauseSpec),
     ("recurrence of a class", "failures.classes.recurrence", RecurrenceSpec),
     ("gap of a recurrence", "failures.classes.recurrence.gap", GapSpec),
+    ("failures.replay", "failures.replay", ReplaySpec),
     ("fleet", "fleet", FleetSpec),
     ("fleet.spares", "fleet.spares", SparesSpec),
     ("fleet.spares.activation", "fleet.spares.activation", ActivationSpec),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gemsim.errors import NotCovered
 from gemsim.failures.classes import FailureClass
+from gemsim.protection.stripe import PageStripe
 from gemsim.scenario import Scenario
 
 SILENT_LIMIT = 0.05  # rate x latency up to which first order holds
@@ -28,7 +29,18 @@ def refuse(scenario: Scenario) -> None:
         raise NotCovered("short: shrink: running on with fewer nodes than the job asks for is not in the closed form")
 
 
+def refuse_latent(scenario: Scenario, kind: FailureClass) -> None:
+    """Raises NotCovered where errors that lie unseen in one GPU are not hits of a Poisson stream of its own."""
+    if not kind.latent or not any(isinstance(tier, PageStripe) for tier in scenario.tiers):
+        return
+    if kind.frailty is not None or kind.recurrence is not None:
+        raise NotCovered(f"{kind.name}: latent errors that meet on unlike or repeating devices are in no closed form")
+    if kind.lifetime.kind != "exponential" or kind.exposure != "wall":
+        raise NotCovered(f"{kind.name}: latent errors need an exponential law on the wall clock")
+
+
 def _class(scenario: Scenario, kind: FailureClass) -> None:
+    refuse_latent(scenario, kind)
     if kind.scope in ("planned", "slow"):
         raise NotCovered(f"{kind.name}: scope {kind.scope} is not in the closed form")
     if kind.scope == "silent" and kind.rate * kind.detect.mean >= SILENT_LIMIT:

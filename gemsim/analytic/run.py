@@ -18,6 +18,7 @@ from gemsim.analytic.groups import Groups, joined
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
+from gemsim.analytic.unseen import piled_up
 from gemsim.analytic.varied import per_failure, varied
 from gemsim.analytic.waits import Run, Waits, waits
 from gemsim.errors import NotCovered
@@ -48,7 +49,7 @@ def predict(scenario: Scenario) -> dict[str, Any]:
 def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
     """The same for plain classes of constant rates; `course`: how often nodes leave in equal parts of the run, relative
     to that (none: as if a spare were always at hand)."""
-    found = outcomes(scenario)
+    found, moved = piled_up(scenario, outcomes(scenario))
     main = _main_tier(scenario, found)
     scenario, groups, lost, out = _with_waits(scenario, found, main, course)
     pace = _pace(scenario, main)
@@ -68,7 +69,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
     ettr = (ettr - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
-    groups.doubt += lost.error + fall_cost(scenario, lost)
+    groups.doubt += lost.error + fall_cost(scenario, lost) + moved.doubt(steps * pace)
     ettr *= 1.0 - out
     error = _error(scenario, groups, ettr, 0.0 if main is None else steps * pace)
     inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out

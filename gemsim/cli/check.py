@@ -50,6 +50,7 @@ def check(study: Path, quick: bool) -> None:
 
 def _derived(spec: StudySpec) -> None:
     from gemsim import scenario
+    from gemsim.analytic.unseen import said
     from gemsim.errors import Infeasible
 
     _section("Derived", "of the study as written, before anything is swept")
@@ -62,7 +63,7 @@ def _derived(spec: StudySpec) -> None:
     notes, kind = facts.pop("notes", None), _KIND[bool(facts.pop("modelled"))]
     columns = [(name, _plain(value), kind if name == "profile" else "") for name, value in facts.items()]
     _table([*scenario.derived(built), _flops(spec), *columns])
-    _bullets(notes)
+    _bullets([*(notes or ()), *said(built)])
 
 
 def _flops(spec: StudySpec) -> Row:

@@ -10,7 +10,7 @@ from gemsim.results.ledger import Ledger
 Down = list[tuple[str, float]]  # (ledger column, seconds) in order
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the time that it takes to make one
 class Course:
     """Seconds of one recovery: detect, then activate a spare (beside a reset or reboot), restart, and restore."""
 
@@ -21,19 +21,28 @@ class Course:
     restart: float = 0.0
     recovery: float = 0.0
 
-    def steps(self, held_up: float) -> Down:
-        """The seconds by ledger column, when all replacements are at hand `held_up` s from now.
+    def waiting(self, held_up: float) -> float:
+        """Seconds of waiting, when all replacements are at hand `held_up` s from now.
 
         A spare still in repair holds up any recovery, but only until it is back, however often this starts again.
         """
-        waiting = max(self.activation + max(0.0, held_up - self.detection - self.planned), self.device)
+        return max(self.activation + max(0.0, held_up - self.detection - self.planned), self.device)
+
+    def steps(self, held_up: float) -> Down:
+        """The seconds by ledger column, when all replacements are at hand `held_up` s from now."""
         return [
             ("detection", self.detection),
             ("planned", self.planned),
-            ("waiting", waiting),
+            ("waiting", self.waiting(held_up)),
             ("restart", self.restart),
             ("recovery", self.recovery),
         ]
+
+    def lengths(self, held_up: float) -> tuple[float, float]:
+        """Seconds of all steps, and of those after the detection."""
+        waiting = self.waiting(held_up)
+        whole = self.detection + self.planned + waiting + self.restart + self.recovery
+        return whole, self.planned + waiting + self.restart + self.recovery
 
 
 def longer(one: Course, other: Course, held_up: float) -> Course:
@@ -41,16 +50,29 @@ def longer(one: Course, other: Course, held_up: float) -> Course:
 
     Where the other is longer for its detection alone, the job stands that much longer before the first step.
     """
-    total = max(length(course.steps(held_up)) for course in (one, other))
-    graver = max(one, other, key=lambda course: length(course.steps(held_up)[1:]))
+    (whole, rest), (other_whole, other_rest) = one.lengths(held_up), other.lengths(held_up)
+    total = max(whole, other_whole)
+    if other_rest > rest:
+        one, whole = other, other_whole
     if total == inf:  # nobody is left who could come
-        return graver
-    return replace(graver, detection=graver.detection + total - length(graver.steps(held_up)))
+        return one
+    detection = one.detection + total - whole
+    return one if detection == one.detection else replace(one, detection=detection)
 
 
 def length(down: Down) -> float:
     """Seconds of a recovery."""
-    return sum(seconds for _, seconds in down)
+    total = 0.0
+    for _, seconds in down:
+        total += seconds
+    return total
+
+
+def book_all(ledger: Ledger, down: Down) -> None:
+    """Book a recovery to its end."""
+    for column, seconds in down:
+        if seconds:
+            ledger.book(column, seconds)
 
 
 def book_down(ledger: Ledger, down: Down, spent: float) -> Down:

@@ -39,6 +39,12 @@ class Clock:
         self.due = min(left, self.followers[0][0]) if self.followers else left
         return event
 
+    def first(self) -> Event:
+        """The failure that is due, left where it is."""
+        if self.followers and self.followers[0][0] <= self.due:
+            return self.followers[0][2]
+        return self.events[self.next]
+
 
 class Injector:
     """Merges the clocks. `peek` gives the next wall time; `pop` what happens then."""
@@ -69,6 +75,13 @@ class Injector:
             return event, since
         return (self.wall if self.wall.due <= now + due else self.running).pop(), None
 
+    def next(self, now: float, running: float) -> Event | None:
+        """The failure that a running job meets next; None when a detection comes before it."""
+        when = min(self.wall.due, now + (self.running.due - running))
+        if when == inf or (self.detections and self.detections[0][0] <= when):
+            return None
+        return (self.wall if self.wall.due <= when else self.running).first()
+
     def follow(self, event: Event, device: int, running: float) -> None:
         """Where the class recurs, the failure that follows this one on the same device of the fleet."""
         wall = self.scenario.classes[event.index].exposure == "wall"
@@ -77,11 +90,11 @@ class Injector:
             self.order += 1
             (self.wall if wall else self.running).push(after, self.order)
 
-    def hide(self, event: Event, now: float) -> None:
-        """A silent corruption or a slow node begins; it is found after its detection time."""
+    def hide(self, event: Event, now: float, until: float | None = None) -> None:
+        """A silent corruption or a slow node begins; it is found after its detection time, or at `until`."""
         kind = self.scenario.classes[event.index]
         self.order += 1
-        when = now + float(kind.detect.quantile(self.trace.mark(event, "detect")))
+        when = now + float(kind.detect.quantile(self.trace.mark(event, "detect"))) if until is None else until
         heappush(self.detections, (when, self.order, now, event))
 
     def forget_corruptions(self, captured: float) -> None:

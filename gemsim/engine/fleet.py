@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isinf
 
-from gemsim.engine.claims import HOT, Taken
+from gemsim.engine.claims import HOT, WARM, Taken
 from gemsim.engine.pools import Pools
 from gemsim.engine.repair import Shop
 from gemsim.engine.strike import Strike, Striker
@@ -43,8 +44,8 @@ class Fleet:
         self.grid = scenario.platform.grid
         self.places = self.grid.count("node")
         self.pools = Pools(self.plan.spares, Shop(self.plan.repair or ONE_STAGE), jobs=self.places)
-        self.moved: dict[int, int] = {}  # place -> the node in it, where that is another than at the start
-        self.place_of: dict[int, int] = {}  # the same the other way round; NOWHERE: not in the job
+        self.standing = list(range(self.places))  # the node in each place, or that was there last
+        self.place_of: dict[int, int] = {}  # of nodes that have moved; NOWHERE: not in the job
         self.coming: list[tuple[tuple[int, ...], Taken, Event]] = []  # places, who was asked for, by which failure
         self.vacant: dict[int, float] = {}  # places whose node has left, where nobody has begun to start -> since when
         self.left: list[int] = []  # nodes that have left since this was last read
@@ -53,14 +54,15 @@ class Fleet:
         self.records: dict[int, Record] = {}
         self.per_node = [self._per_node(kind) for kind in scenario.classes]
         spares = self.plan.spares
-        self.at_once = not (spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold)
+        of_their_own = spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold
+        self.at_once = not of_their_own and spares.activation[HOT] == spares.activation[WARM]
         self.lemons = any(kind.frailty is not None and kind.frailty.kind == "lemons" for kind in scenario.classes)
         self.book = None if scenario.geometry is None else RemapBook(scenario.geometry)
         self.worn: set[int] = set()  # nodes in the job with a GPU that cannot remap another row
 
     def node_in(self, place: int) -> int:
         """The node that stands in a place of the job."""
-        return self.moved.get(place, place)
+        return self.standing[place]
 
     def where(self, node: int) -> int:
         """The place of the job in which a node stands, or NOWHERE."""
@@ -102,6 +104,17 @@ class Fleet:
             part = int(self.trace.mark(event, "device") * self.grid.per_node)
         return min(place * self.grid.per_node + part, self.grid.gpus - 1)
 
+    def misses(self, event: Event) -> bool:
+        """Whether a failure strikes a device that is cured, or stands where nobody notices: known beforehand while the
+        job runs and lacks nobody."""
+        if not event.bound or self.coming:
+            return False
+        kind = self.scenario.classes[event.index]
+        node = event.unit // self.per_node[event.index]
+        if node in self.cured and not event.again and kind.frailty is not None and kind.frailty.kind == "lemons":
+            return True
+        return self.where(node) == NOWHERE and not kind.fails_idle
+
     def _lose(self, node: int, event: Event, kind: FailureClass, now: float) -> None:
         """A spare fails where it stands, if it stands by and is powered."""
         marks = self._marks(event)
@@ -139,22 +152,29 @@ class Fleet:
         hardware = kind.clock != "job" and kind.scope != "process"
         retired = hardware and gpu // self.grid.per_node not in self.vacant and self._blame(gpu, now)
         strike = striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
-        checks = self.plan.checks
-        if checks is None or not hardware or not strike.slots or self.trace.mark(event, "check") >= checks.finds:
+        if not hardware or not strike.slots or not self.checked(event):
             return strike
         self.tally.found_early += 1
         return replace(strike, detect=0.0, notice=inf)
+
+    def checked(self, event: Event) -> bool:
+        """Whether a health check finds this failure before it strikes."""
+        checks = self.plan.checks
+        return checks is not None and self.trace.mark(event, "check") < checks.finds
 
     def replace(self, strike: Strike) -> Taken | None:
         """Nodes leave for repair or for good, and others are asked for; what that comes to. A place that nobody has
         come to yet has nobody to lose: None if all are such."""
         if self.coming:
             self._arrive(strike.wall)
-        places = tuple(place for place in strike.slots if place not in self.vacant)
+        places = strike.slots
+        if self.vacant:
+            places = tuple(place for place in places if place not in self.vacant)
         if not places:
             return None
         marks = self._marks(strike.event)
-        self.vacant.update(dict.fromkeys(places, strike.wall))
+        for place in places:
+            self.vacant[place] = strike.wall
         self._send_away([self._leaver(place, strike.event) for place in places], strike, marks)
         taken = self.pools.take(len(places), strike.wall, marks, begin=self.called(strike))
         self.coming.append((places, taken, strike.event))
@@ -179,7 +199,7 @@ class Fleet:
         if self.drawn is None:
             return
         unit = self.plan.spares.unit
-        running = [self.node_in(place) for place in range(0, self.places, unit)]
+        running = self.standing[::unit]
         for number, coming in self.pools.reshuffle(running, now, self.trace.mark(self.drawn, "hosts")):
             for place in range(number * unit, min((number + 1) * unit, self.places)):
                 self.left.append(self.node_in(place))
@@ -202,7 +222,7 @@ class Fleet:
         self.coming = waiting
 
     def _put(self, place: int, node: int) -> None:
-        self.moved[place] = node
+        self.standing[place] = node
         self.place_of[node] = place
 
     def _leaver(self, place: int, event: Event) -> int:
@@ -219,7 +239,8 @@ class Fleet:
             for node in nodes:
                 for part in range(self.grid.per_node):
                     self.book.replaced(node * self.grid.per_node + part)
-        self.place_of.update(dict.fromkeys(nodes, NOWHERE))
+        for node in nodes:
+            self.place_of[node] = NOWHERE
         if strike.retired:
             assert self.plan.retire is not None
             for unit in dict.fromkeys(self.pools.nodes_of(node)[0] for node in nodes):
@@ -271,7 +292,7 @@ class Fleet:
         self.tally.joins_failed = self.pools.failed_joins
 
     def _marks(self, event: Event) -> Callable[[str], float]:
-        return lambda name: self.trace.mark(event, name)
+        return partial(self.trace.mark, event)
 
     def _per_node(self, kind: FailureClass) -> int:
         return self.grid.per_node if kind.clock == "gpu" else 1

@@ -10,8 +10,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby
+from math import inf
 
-from gemsim.protection.timeline import Timeline, end_of_save, saves_done
+from gemsim.protection.timeline import Phase, Timeline, end_of_save, saves_by
 
 SAME_MOMENT = 1e-6  # running seconds that rounding may part; far less than a step
 
@@ -24,12 +25,28 @@ class Life:
     """One stretch of running from version `base`; `pieces` map running seconds to wall seconds across in-place
     pauses."""
 
+    __slots__ = ("_phase", "_spent", "base", "cap", "ended", "pieces", "timeline")
+
     def __init__(self, base: int, timeline: Timeline, wall: float) -> None:
         self.base = base
         self.timeline = timeline
         self.pieces: list[tuple[float, float]] = [(0.0, wall)]  # (running, wall) at the start of each piece
-        self.cap: float = float("inf")  # newest version that later roll-backs left in the lineage
+        self.cap = inf  # newest version that later roll-backs left in the lineage
         self.ended: tuple[float, float] | None = None  # (running, wall) of its end
+        self._phase: tuple[float, Phase] = (-1.0, Phase(0, 0.0))  # that last asked for, as several ask for the same
+        self._spent: tuple[float, tuple[float, ...]] = (0.0, (0.0,) * len(timeline.stalls))
+
+    def at(self, running: float) -> Phase:
+        """Phase after `running` seconds."""
+        if self._phase[0] != running:
+            self._phase = (running, self.timeline.at(running))
+        return self._phase[1]
+
+    def spent(self, running: float) -> tuple[float, ...]:
+        """Seconds spent in each stall during the first `running` seconds."""
+        if self._spent[0] != running:
+            self._spent = (running, self.timeline.spent(self.at(running)))
+        return self._spent[1]
 
     def resume(self, running: float, wall: float) -> None:
         """Go on after an in-place pause; a redo may have taken `running` back within the step."""
@@ -39,7 +56,10 @@ class Life:
 
     def wall_at(self, running: float) -> float:
         """Wall time at which the life had first run so long: before a pause that begins just then."""
-        number = bisect_right(self.pieces, (running - SAME_MOMENT, float("inf"))) - 1
+        if len(self.pieces) == 1:
+            start, wall = self.pieces[0]
+            return wall + (running - start)
+        number = bisect_right(self.pieces, (running - SAME_MOMENT, inf)) - 1
         start, wall = self.pieces[max(0, number)]
         return wall + (running - start)
 
@@ -76,7 +96,7 @@ class History:
         """Note which tiers an ended life has versions for, so that a search never walks lives without any."""
         running, _ = ended.ended or (0.0, 0.0)
         for tier, number in self.stalls.items():
-            if tier not in self.volatile and saves_done(ended.timeline, number, running):
+            if tier not in self.volatile and saves_by(ended.timeline, number, ended.at(running)):
                 self.savers[tier].append(ended)
 
     def versions(self, tier: int, *, running: float, wall: float) -> Iterator[tuple[int, float]]:
@@ -104,7 +124,7 @@ class History:
     def _of_life(self, life: Life, tier: int, running: float, wall: float) -> Iterator[tuple[int, float]]:
         number = self.stalls[tier]
         stall = life.timeline.stalls[number]
-        for index in range(saves_done(life.timeline, number, running) - 1, -1, -1):
+        for index in range(saves_by(life.timeline, number, life.at(running)) - 1, -1, -1):
             version = life.base + stall.first + index * stall.every
             if version > life.cap:
                 continue

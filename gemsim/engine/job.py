@@ -1,31 +1,31 @@
 """The job: runs from failure to failure, and recovers. The only SimPy process of a replication.
 
-While it runs, nothing is an event but the next failure (and a stall for a group that comes back); its phase, the
-versions it holds and the seconds it has worked follow by arithmetic from the running time of its present life.
+While it runs, nothing can happen but the next failure (and a stall for a group that comes back): its clock is then set,
+in a plain loop. So it is while it recovers, unless something strikes before it has; for that it waits as for any event
+of SimPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from math import inf
 from typing import Any
 
 import simpy
 
 from gemsim.engine.capacity import Capacity
-from gemsim.engine.course import book_down, length
+from gemsim.engine.course import book_all, book_down, length
 from gemsim.engine.faults import Injector
 from gemsim.engine.fleet import NOWHERE, Fleet
-from gemsim.engine.hidden import Hidden
 from gemsim.engine.history import History, Life
+from gemsim.engine.progress import Progress
 from gemsim.engine.recovery import Recovery, back, replace_nodes
 from gemsim.engine.stores import Stores
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
+from gemsim.engine.unseen import Unseen
 from gemsim.failures.trace import Event, Trace
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.timeline import Timeline
 from gemsim.protection.undo_log import UndoLog
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
@@ -35,18 +35,12 @@ class Job:
     """State of the running job and its process."""
 
     def __init__(self, env: simpy.Environment, scenario: Scenario, trace: Trace) -> None:
-        self.env = env
-        self.scenario = scenario
-        self.trace = trace
-        self.injector = Injector(scenario, trace)
-        self.striker = Striker(scenario, trace)
-        self.ledger = Ledger()
-        self.tally = Tally()
+        self.env, self.scenario, self.trace = env, scenario, trace
+        self.now = 0.0  # seconds of wall time; SimPy's clock comes after it
+        self.injector, self.striker = Injector(scenario, trace), Striker(scenario, trace)
+        self.ledger, self.tally = Ledger(), Tally()
         self.fleet = Fleet(scenario, trace, self.tally)
-        self.hidden = Hidden()
         self.capacity = Capacity(scenario)
-        self.running = 0.0  # running seconds of the present life
-        self.exposure = 0.0  # running seconds of the whole run, repeats included
         self.remaps = 0  # row remaps waiting for a restart
         self.history = History(
             stalls={stall.tier: number for number, stall in enumerate(scenario.timeline.stalls)},
@@ -54,145 +48,128 @@ class Job:
             volatile=frozenset(t.number for t in scenario.tiers if not isinstance(t, Checkpoint)),
         )
         self.stores = Stores(scenario, self.history)
-        self._slower = [(t.name, t.overhead().slower) for t in scenario.tiers if t.overhead().slower]
-        self._begin_life(0)
+        self.progress = Progress(scenario, self.history, self.ledger, self.tally, self.capacity)
+        self.hidden = self.progress.hidden
+        self.unseen = Unseen(scenario, self.striker, self.fleet)
+        self.progress.begin(0, 0.0)
 
     @property
     def life(self) -> Life:
         """The present life."""
         return self.history.lives[-1]
 
+    @property
+    def running(self) -> float:
+        """Running seconds of the present life."""
+        return self.progress.running
+
     def run(self) -> Generator[simpy.Event, Any, None]:
         """The SimPy process: run to the next failure, recover, and again, until the horizon or the last step."""
-        while True:
-            now = self.env.now
+        progress, capacity, horizon = self.progress, self.capacity, self.scenario.horizon
+        while self.now < horizon:
+            now = self.now
             wanted = self._steps_wanted() if self.scenario.work_steps else 0
-            limit = min(self.scenario.horizon, now + self._left(wanted))
-            when = self.injector.peek(now, self.exposure, advancing=True)
-            stall = inf if self.capacity.tier is None else self.capacity.next_stall(now)
-            yield self.env.timeout(max(0.0, min(when, stall, limit) - now))
-            self._advance(self.env.now - now)
+            limit = min(horizon, now + progress.left(wanted))
+            when = self.injector.peek(now, progress.exposure, advancing=True)
+            stall = inf if capacity.tier is None else capacity.next_stall(now)
+            if when < limit and when < stall and self.fleet.lemons and self._misses():
+                continue
+            self.now = now + max(0.0, min(when, stall, limit) - now)
+            progress.advance(self.now - now, self.now)
             if min(when, stall) >= limit:
-                if limit == self.scenario.horizon or self._steps_wanted() <= wanted:
-                    return
-                continue  # what groups that were out did not do is still to be done
-            if stall <= when:
-                self.capacity.settle(max(stall, self.env.now))  # the clock may stop one rounding short
+                if limit == horizon or self._steps_wanted() <= wanted:
+                    break  # else what groups that were out did not do is still to be done
+            elif stall <= when:
+                capacity.settle(max(stall, self.now))  # the clock may stop one rounding short
                 yield from self._wait_for_those_back()
             elif (strike := self._pop(advancing=True)) is not None:
                 yield from self._recover(strike)
-            if self.env.now >= self.scenario.horizon:
-                return
+        yield self._event()
+
+    def _event(self) -> simpy.Event:
+        """SimPy's clock comes to where the job's stands."""
+        return self.env.timeout(max(0.0, self.now - self.env.now))
+
+    def _misses(self) -> bool:
+        """Drop the next failure if it strikes a device that is cured or stands elsewhere: nothing happens then."""
+        event = self.injector.next(self.now, self.progress.exposure)
+        if event is None or not self.fleet.misses(event):
+            return False
+        self.injector.pop(self.now, self.progress.exposure, advancing=True)
+        return True
 
     def at_risk(self) -> float:
         """Productive seconds since the newest version that outlives the loss of all GPU memory."""
-        moment = self.stores.moment(self.running, self.env.now, None)
+        moment = self.stores.moment(self.running, self.now, None)
         stored = [moment.saved.get(t.number, 0) for t in self.scenario.tiers if isinstance(t, Checkpoint)]
         stored += [moment.version for t in self.scenario.tiers if isinstance(t, UndoLog)]
         steps = moment.version - max(stored, default=0)
         work = steps * self.scenario.useful_step + moment.within * self.scenario.useful_share
-        return work - self.capacity.missing_between(moment.version - steps, self._place())
+        return work - self.capacity.missing_between(moment.version - steps, self.progress.place)
 
     def _steps_wanted(self) -> int:
         """Steps to the end of the work target, those included that make up for missing capacity."""
         return self.scenario.work_steps + self.capacity.steps_behind
 
-    def _left(self, wanted: int) -> float:
-        """Running seconds until the last of the wanted steps is done."""
-        if wanted == 0:
-            return inf
-        return max(0.0, self.life.timeline.done(wanted - self.life.base) - self.running)
-
-    def _place(self) -> float:
-        """Where the state stands in its lineage, in steps."""
-        phase = self.life.timeline.at(self.running)
-        return self.life.base + phase.steps + phase.within / self.life.timeline.step
-
-    def _advance(self, seconds: float) -> None:
-        """Book running seconds, piece by piece where groups are out."""
-        if not self.capacity.out and not self.hidden.slow:
-            self._book(seconds, 0.0)
-            return
-        for piece, lost, causes in self._pieces(seconds):
-            begin = self._place()
-            missing = self._book(piece, lost)
-            if missing:
-                self.capacity.note(begin, begin + missing / lost / self.scenario.useful_step, lost)
-                self.tally.charge(causes, missing)
-        self.capacity.settle(self.env.now)
-
-    def _pieces(self, seconds: float) -> list[tuple[float, float, list[str]]]:
-        """Stretches of equal capacity; all ranks go at the pace of the slowest node."""
-        now = self.env.now
-        pieces = self.capacity.pieces(now - seconds, now) if self.capacity.out else [(seconds, 0.0, [])]
-        if not self.hidden.slow:
-            return pieces
-        slower, index = self.hidden.slowest()
-        cause = self.scenario.classes[index].name
-        return [(piece, lost + (1.0 - lost) * slower, [*causes, cause]) for piece, lost, causes in pieces]
-
-    def _book(self, seconds: float, lost: float) -> float:
-        """Book running seconds: work, encodes, saves. The share `lost` of the work is missing; returns its seconds."""
-        timeline, scenario = self.life.timeline, self.scenario
-        before, after = timeline.stalled(self.running), timeline.stalled(self.running + seconds)
-        working = seconds
-        for stall, spent_before, spent_after in zip(timeline.stalls, before[1], after[1], strict=True):
-            spent = spent_after - spent_before
-            if spent:
-                self.ledger.book_overhead(scenario.tiers[stall.tier].name, spent)
-                working -= spent
-        worked = working * scenario.useful_share
-        missing = worked * lost
-        self.ledger.book("productive", worked - missing)
-        if missing:
-            self.ledger.book("degraded", missing)
-        for name, slower in self._slower:
-            self.ledger.book_overhead(name, working * slower / timeline.step)
-        self.running += seconds
-        self.exposure += seconds
-        return missing
-
     def _pop(self, *, advancing: bool) -> Strike | None:
         """The failure that is due now, as a strike; None when it does not stop the job."""
-        event, since = self.injector.pop(self.env.now, self.exposure, advancing=advancing)
+        event, since = self.injector.pop(self.now, self.progress.exposure, advancing=advancing)
         if since is not None:
             return self._found(event, since)
-        gpu = self.fleet.struck(event, self.env.now)
+        gpu = self.fleet.struck(event, self.now)
         if gpu == NOWHERE:
             return None
         kind = self.scenario.classes[event.index]
         if kind.recurrence is not None:
-            self.injector.follow(event, self.fleet.device(event, gpu), self.exposure)
-        if kind.scope in ("silent", "slow"):
+            self.injector.follow(event, self.fleet.device(event, gpu), self.progress.exposure)
+        if kind.scope == "silent" or (kind.scope == "slow" and not self.fleet.checked(event)):
             self.tally.failures += 1
             self._hide(event, gpu)
             return None
         region = self.striker.region(event, kind)
+        if kind.latent and self._goes_unseen(event, gpu, region):
+            return None
         worn = kind.scope == "memory" and self.fleet.remap(event, gpu)
         if region == "free":
             return None
         if kind.scope == "planned":
             self.tally.planned_stops += 1
-            return self.striker.strike(event, self.env.now, gpu, region=region)
+            return self.striker.strike(event, self.now, gpu, region=region)
         self.tally.failures += 1
-        return self.fleet.judged(self.striker, event, gpu, region=region, now=self.env.now, worn=worn)
+        strike = self.fleet.judged(self.striker, event, gpu, region=region, now=self.now, worn=worn)
+        return self.unseen.joined(strike, gpu) if self.unseen.gpus else strike
+
+    def _goes_unseen(self, event: Event, gpu: int, region: str) -> bool:
+        """Whether nobody notices a memory error until its page is read; on what is out anyway, all are noticed."""
+        if self.capacity.out and any(gpu in block for block in self.capacity.blocks()):
+            return False
+        until = self.unseen.begins(event, gpu, region, self.now)
+        if until is None:
+            return False
+        self.tally.failures += 1
+        self.injector.hide(event, self.now, until)
+        return True
 
     def _hide(self, event: Event, gpu: int) -> None:
         """What strikes unseen waits for its detection; a slow node holds up all others until then."""
         node = self.fleet.node_in(gpu // self.scenario.platform.grid.per_node)
         self.hidden.add(event, gpu, self.scenario.classes[event.index].slower, node)
-        self.injector.hide(event, self.env.now)
+        self.injector.hide(event, self.now)
 
     def _found(self, event: Event, since: float) -> Strike | None:
         """What struck unseen is detected: a corruption rolls back, a slow node that is still there is taken out."""
+        if self.scenario.classes[event.index].scope == "memory":
+            return self.unseen.read(event, self.now)
         if event not in self.hidden.gpus:
             return None  # the slow node has left for another reason
         gpu = self.hidden.find(event)
         kind = self.scenario.classes[event.index]
         silent = kind.scope == "silent"
         if kind.slower and kind.detect.mean and self.fleet.misdiagnosed(event):
-            self._hide(replace(event, again=event.again + 1), gpu)  # the slow one stays, and has to be found again
-        return self.striker.strike(event, self.env.now, gpu, region="", since=since if silent else None)
+            self._hide(event._replace(again=event.again + 1), gpu)  # the slow one stays, and has to be found again
+        if silent:
+            return self.striker.strike(event, self.now, gpu, region="", since=since)
+        return self.fleet.judged(self.striker, event, gpu, region="", now=self.now)
 
     def _recover(self, strike: Strike) -> Generator[simpy.Event, Any, None]:
         """Stand still until the state is back; failures meanwhile join the damage and start the recovery again."""
@@ -228,14 +205,18 @@ class Job:
         """Spend and book the seconds of a recovery, taking in the failures that strike meanwhile."""
         left = recovery.down
         while True:
-            begun = self.env.now
+            begun = self.now
             end = begun + length(left)
-            when = self.injector.peek(begun, self.exposure, advancing=False)
+            when = self.injector.peek(begun, self.progress.exposure, advancing=False)
             stop = min(when, end, self.scenario.horizon)
-            yield self.env.timeout(max(0.0, stop - begun))
-            left = book_down(self.ledger, left, inf if stop == end else stop - begun)
-            if stop in (end, self.scenario.horizon):
-                break
+            self.now = begun + max(0.0, stop - begun)
+            if stop == end:
+                book_all(self.ledger, left)
+                return
+            yield self._event()
+            left = book_down(self.ledger, left, stop - begun)
+            if stop == self.scenario.horizon:
+                return
             again = self._pop(advancing=False)
             if again is not None and not (self.capacity.out and self._out_already(again)):
                 self._strike(recovery, again)
@@ -249,7 +230,7 @@ class Job:
             return False
         assert self.capacity.tier is not None
         taken = replace_nodes(strike, self.stores, self.fleet)
-        self.fleet.settle_in(self.env.now)
+        self.fleet.settle_in(self.now)
         cause = self.scenario.classes[strike.event.index].name
         again = back(strike, taken, self.fleet, self.capacity.tier)
         self.capacity.take_out(strike.damage.struck, again, cause)
@@ -259,6 +240,7 @@ class Job:
     def _strike(self, recovery: Recovery, strike: Strike) -> None:
         self.remaps += strike.remap
         recovery.add(strike, self.remaps)
+        self.unseen.lose(strike.damage)
         self._note_left()
 
     def _note_left(self) -> None:
@@ -270,17 +252,18 @@ class Job:
     def _resume(self, recovery: Recovery) -> None:
         """Run again: the same life after an in-place repair, else a new one from the restored version."""
         if self.fleet.coming or self.fleet.drawn:
-            self.fleet.settle_in(self.env.now)
+            self.fleet.settle_in(self.now)
             self._note_left()
+        self.unseen.lose(recovery.damage, rewritten=recovery.rolls_back)
         if recovery.in_place:
-            self.running -= recovery.plan.redo
-            self.life.resume(self.running, self.env.now)
+            self.progress.running -= recovery.plan.redo
+            self.life.resume(self.running, self.now)
             if recovery.plan.redo and self.capacity.missing:
                 self.capacity.go_back(recovery.place)
             if recovery.plan.out:
                 self._go_on_without(recovery)
             if self.capacity.out:
-                self.capacity.settle(self.env.now)
+                self.capacity.settle(self.now)
             return
         killed = recovery.killed_at
         assert killed is not None  # processes died, or the work in progress was given up
@@ -288,9 +271,9 @@ class Job:
             self.remaps = 0 if recovery.refills_memory else self.remaps
             self._forget_corruptions(recovery, killed)
         self.life.ended = (self.running, killed)
-        self._begin_life(recovery.version)
+        self.progress.begin(recovery.version, self.now)
         if self.capacity.tier is not None or self.capacity.missing:
-            self.capacity.restart(recovery.version, self.env.now)
+            self.capacity.restart(recovery.version, self.now)
         if self.scenario.shrunk is not None:
             for places, taken, event in self.fleet.coming:
                 lacking = frozenset(("node", place) for place in places)
@@ -302,6 +285,7 @@ class Job:
             cause = self.scenario.classes[strike.event.index].name
             self.capacity.take_out(strike.damage.struck, ready, cause)
             self.remaps -= strike.remap
+        self.unseen.refill(self.capacity.blocks())
 
     def _forget_corruptions(self, recovery: Recovery, as_of: float) -> None:
         """Corruptions later than the capture of the restored version are gone with it."""
@@ -310,21 +294,3 @@ class Job:
         tier = next((t for t in self.scenario.tiers if t.name == recovery.plan.tier), None)
         captured = 0.0 if tier is None else self.stores.captured(tier, recovery.version, self.running, as_of)
         self.injector.forget_corruptions(captured)
-
-    def _begin_life(self, version: int) -> None:
-        self.running = 0.0
-        self.history.begin(Life(version, self._timeline(), self.env.now))
-
-    def _timeline(self) -> Timeline:
-        """The scenario's timeline; checkpoints anchored to the wall clock start where that clock stands."""
-        timeline = self.scenario.timeline
-        anchored = {t.number for t in self.scenario.tiers if isinstance(t, Checkpoint) and t.wall_anchor}
-        if not anchored:
-            return timeline
-        stalls = []
-        for stall in timeline.stalls:
-            period = stall.every * timeline.step + stall.seconds
-            steps = round((period - self.env.now % period) / timeline.step)
-            first = max(1, min(stall.every, steps))
-            stalls.append(replace(stall, first=first) if stall.tier in anchored else stall)
-        return Timeline(timeline.step, tuple(stalls))

@@ -69,7 +69,9 @@ class Pools:
 
     def came_back(self) -> list[Return]:
         """Who came out of repair since this was last asked, as (wall time, first node of its unit, mended or not)."""
-        back, self._state.came_back = self._state.came_back, []
+        back = self._state.came_back
+        if back:
+            self._state.came_back = []
         return back
 
     def counts(self) -> dict[str, int]:
@@ -98,7 +100,8 @@ class Pools:
         self._state.settle(now)
         for number, unit in enumerate(self._units(nodes)):
             self.shop.enter(unit, now, renamed(marks, f"{number}:") if number else marks)
-        self._look_ahead()
+        if self._state.claims:
+            self._look_ahead()
 
     def send_for(self, nodes: Iterable[int], now: float, seconds: float) -> None:
         """Nodes of the job are away for a known time, with their units."""

@@ -25,6 +25,7 @@ from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
 ROUNDING = 1e-6  # seconds
+NO_DAMAGE, NO_MOMENT, NO_PLAN, NO_COURSE = Damage(), Moment(0, 0.0, 0), Plan("", None), Course()
 
 
 class Recovery:
@@ -46,24 +47,26 @@ class Recovery:
         self.out = capacity.blocks() if capacity.out else ()  # what is out when it begins stays out of it to its end
         self.back: list[float] = []  # wall time at which what each failure struck could contribute again
         self.strikes: list[Strike] = []
-        self.damage = Damage()
+        self.damage = NO_DAMAGE
         self.killed_at: float | None = None  # wall time at which processes died or rolled back: unfinished writes end
         self.fates: dict[str, bool] = {}  # tier -> its copy is bad: the same for the whole recovery
         self.lost = 0.0  # work booked as wasted so far, seconds
         self.stopped_until = 0.0  # wall time at which a planned stop, with the save before it, ends
         self.asked: list[tuple[Taken, float, float]] = []  # replacements; when the failure was known; when it struck
         self.ready = 0.0  # wall time at which they are at hand; what it takes to start them comes on top
-        self.course = Course()
+        self.course = NO_COURSE
         self.down: Down = []
-        self.plan = Plan("", None)
-        self.moment = Moment(0, 0.0, 0)
+        self.moment, self.plan = NO_MOMENT, NO_PLAN
+        self.rolls_back = False  # an older version is restored
+        self.in_place = True  # the same life goes on, of all ranks or of those left
+        self.version = 0  # that the job goes on from
 
     def add(self, strike: Strike, remaps: int) -> None:
         """Take in one failure, decide anew, book newly lost work, and set the recovery to its first step."""
         now = strike.wall
-        self.strikes.append(strike)
-        self.damage = self.damage.join(strike.damage)
         as_of = now if self.killed_at is None else min(now, self.killed_at)
+        self.damage = self.damage.join(strike.damage) if self.strikes else strike.damage
+        self.strikes.append(strike)
         self.moment = self.stores.moment(self.running, as_of, self.damage.corrupt_since)
         if strike.notice != NO_WARNING and len(self.strikes) == 1:
             self.moment, saving = self.stores.save_on_notice(self.moment, strike)
@@ -73,12 +76,33 @@ class Recovery:
             self.stopped_until = max(self.stopped_until, now + strike.stop)
         if self.out:
             self.moment = replace(self.moment, out=self.out)
-        decision = decide(self.scenario.tiers, self.damage, self.moment, self.scenario.platform, self._copy_is_bad)
         left_out = bool(self.plan.out)
-        self.plan = decision.plan
+        failed = self._decide()
         if not self.in_place:
             self.killed_at = as_of  # what was still being written belongs to the work that is given up
         self._lose_work()
+        self._replace_nodes(strike)
+        fresh = self._course(strike, failed, remaps > 0)
+        held_up = 0.0 if self.plan.out or self._shrinks() else self.ready - now  # those left wait for nobody
+        again = self._again(fresh)
+        if left_out and not self.plan.out:  # whoever was to come back later has to be there now
+            for earlier in self.strikes[:-1]:
+                again = longer(self._course(earlier, 0.0, False), again, held_up)
+        self.course = longer(fresh, again, held_up)
+        self.down = self.course.steps(held_up)
+
+    def _decide(self) -> float:
+        """Choose the plan for all that is lost; returns the seconds lost on copies that are bad."""
+        scenario = self.scenario
+        decision = decide(scenario.tiers, self.damage, self.moment, scenario.platform, self._copy_is_bad)
+        self.plan = plan = decision.plan
+        self.rolls_back = plan.version is not None
+        self.in_place = (self.damage.alive or bool(plan.out)) and not self.rolls_back
+        self.version = self.moment.version if plan.version is None else plan.version
+        return decision.failed
+
+    def _replace_nodes(self, strike: Strike) -> None:
+        """Ask for others in place of the nodes that this failure takes out, and of those that this restart does."""
         taken = replace_nodes(strike, self.stores, self.fleet)
         self._ask(taken, strike)
         if self.fleet.worn and self.refills_memory:  # this restart serves row remaps, as far as there is room
@@ -86,14 +110,12 @@ class Recovery:
             self._ask(replace_nodes(worn, self.stores, self.fleet), strike)
         if self.capacity.tier is not None:
             self.back.append(back(strike, taken, self.fleet, self.capacity.tier))
-        fresh = self._course(strike, decision.failed, remaps > 0)
-        again = replace(self.course, recovery=max(self.course.recovery, fresh.recovery), planned=fresh.planned)
-        held_up = 0.0 if self.plan.out or self._shrinks() else self.ready - now  # those left wait for nobody
-        if left_out and not self.plan.out:  # whoever was to come back later has to be there now
-            for earlier in self.strikes[:-1]:
-                again = longer(self._course(earlier, 0.0, False), again, held_up)
-        self.course = longer(fresh, again, held_up)
-        self.down = self.course.steps(held_up)
+
+    def _again(self, fresh: Course) -> Course:
+        """What was still to be done, with the restore and the planned stop as they are now."""
+        before = self.course
+        recovery = max(before.recovery, fresh.recovery)
+        return Course(before.detection, fresh.planned, before.activation, before.device, before.restart, recovery)
 
     def _shrinks(self) -> bool:
         """Whether the job starts again without the groups that lack a node, because nobody is at hand for them."""
@@ -119,18 +141,16 @@ class Recovery:
     def _at_hand(self) -> float:
         """Wall time from which the last replacement could start; that of its failure where it could at once."""
         activation = self.fleet.activation
-        times = [(taken.ready - activation, known, struck) for taken, known, struck in self.asked]
-        return max(struck if ready <= known else ready for ready, known, struck in times)
+        latest = -inf
+        for taken, known, struck in self.asked:
+            ready = taken.ready - activation
+            latest = max(latest, struck if ready <= known else ready)
+        return latest
 
     def catch_up(self, seconds: float) -> None:
         """No failure: stand still until what comes back has caught up."""
         self.course = Course(recovery=seconds)
         self.down = self.course.steps(0.0)
-
-    @property
-    def rolls_back(self) -> bool:
-        """An older version is restored."""
-        return self.plan.version is not None
 
     @property
     def refills_memory(self) -> bool:
@@ -139,21 +159,11 @@ class Recovery:
         return self.rolls_back and not self.damage.alive and not held
 
     @property
-    def in_place(self) -> bool:
-        """The same life goes on, of all ranks or of those left."""
-        return (self.damage.alive or bool(self.plan.out)) and not self.rolls_back
-
-    @property
     def place(self) -> float:
         """Where the state stands in its lineage when the job runs again, in steps."""
         if not self.in_place:
             return float(self.version)
         return self.moment.version + (self.moment.within - self.plan.redo) / self.scenario.timeline.step
-
-    @property
-    def version(self) -> int:
-        """The version that the job goes on from."""
-        return self.moment.version if self.plan.version is None else self.plan.version
 
     def _copy_is_bad(self, tier: Tier) -> bool:
         if not isinstance(tier, Checkpoint) or tier.invalid == 0.0:
@@ -192,7 +202,7 @@ class Recovery:
         return Course(
             detection=strike.detect,
             planned=max(0.0, self.stopped_until - strike.wall),
-            activation=self.fleet.activation if strike.slots else 0.0,
+            activation=self.fleet.activation if strike.slots and not self._shrinks() else 0.0,
             device=device,
             restart=restart.seconds(strike.damage),
             recovery=recovery,

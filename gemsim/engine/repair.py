@@ -64,6 +64,7 @@ class Shop:
         self._backlog: deque[tuple[float, _Visit]] = deque()  # (since when, who) waits for a part
         self._events: list[_Event] = []
         self._done: list[tuple[float, int, int, bool]] = []
+        self.due = inf  # wall time before which nothing happens here
 
     def enter(self, node: int, now: float, marks: Marks) -> None:
         """A node comes in. Marks that it may ask for, of each stage S that it reaches: repair:S, escalate:S, silent:S;
@@ -87,14 +88,14 @@ class Shop:
             return
         for length in lengths:
             now += length
-        heappush(self._done, (now, self.entered, node, repaired))
+        self._leaves(now, self.entered, node, repaired)
 
     def enter_for(self, node: int, now: float, seconds: float) -> None:
         """A node is away for a time that is known and depends on no crew or part, and comes back mended."""
         self.entered += 1
         self.inside += 1
         self._sum -= now
-        heappush(self._done, (now + seconds, self.entered, node, True))
+        self._leaves(now + seconds, self.entered, node, True)
 
     def next_back(self, limit: float) -> Return | None:
         """Let the next node out, if that is by wall time `limit`. Nobody may enter before the time returned."""
@@ -102,6 +103,7 @@ class Shop:
         while events and events[0][0] <= limit and not (done and done[0][0] < events[0][0]):
             self._happen()
         if not done or done[0][0] > limit:
+            self.due = min(done[0][0] if done else inf, events[0][0] if events else inf)
             return None
         end, _, node, repaired = heappop(done)
         self.inside -= 1
@@ -146,10 +148,17 @@ class Shop:
         while stage < len(visit.seconds):
             if self._crews[stage] or (stage == self._last and visit.lead >= 0.0):
                 heappush(self._events, (now, _ARRIVAL, visit.number, stage, visit))
+                self.due = min(self.due, now)
                 return
             now += visit.seconds[stage]
             stage += 1
-        heappush(self._done, (now, visit.number, visit.node, visit.repaired))
+        self._leaves(now, visit.number, visit.node, visit.repaired)
+
+    def _leaves(self, when: float, number: int, node: int, repaired: bool) -> None:
+        """A node is back at that time."""
+        heappush(self._done, (when, number, node, repaired))
+        if when < self.due:
+            self.due = when
 
     def _happen(self) -> None:
         """The next event: a node at the door of a limited stage, or a part that comes."""
@@ -162,7 +171,7 @@ class Shop:
             self.part_wait += now - since
             stage = self._last
         elif stage == self._last and visit.lead >= 0.0:
-            heappush(self._events, (now + visit.lead, _PART, number, stage, None))
+            heappush(self._events, (now + visit.lead, _PART, number, stage, None))  # later than what happens now
             if self._stock == 0:
                 self._backlog.append((now, visit))
                 return

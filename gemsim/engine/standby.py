@@ -109,9 +109,9 @@ class Standby:
         if self.claims or self._events:
             while self._step(now):
                 pass
-            return
-        while (back := self.shop.next_back(now)) is not None:
-            self._returned(back)
+        elif now >= self.shop.due:
+            while (back := self.shop.next_back(now)) is not None:
+                self._returned(back)
 
     def open(self, claim: Claim, now: float) -> None:
         """Take in a request. Those of the first kind that are there are kept for it; the rest comes when it begins."""

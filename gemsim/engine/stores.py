@@ -13,6 +13,8 @@ from gemsim.protection.damage import Damage
 from gemsim.protection.tier import Moment, Tier
 from gemsim.scenario import Scenario
 
+NOBODY: frozenset[int] = frozenset()
+
 
 class Stores:
     """Which version each tier can give back: the newest, not corrupt, not expired, with its hosts still there."""
@@ -27,7 +29,7 @@ class Stores:
     def moment(self, running: float, as_of: float, corrupt_since: float | None) -> Moment:
         """Where the job stands after `running` s of its life; writes unfinished at wall time `as_of` are lost."""
         life = self.history.lives[-1]
-        phase = life.timeline.at(running)
+        phase = life.at(running)
         stall = life.timeline.stalls[phase.stall].tier if phase.stall >= 0 else -1
         saved: dict[int, int] = {}
         missing: dict[int, frozenset[int]] = {}
@@ -65,17 +67,21 @@ class Stores:
     ) -> tuple[int, float] | None:
         """Newest held version captured before the corruption, with its capture time."""
         versions = self.history.versions(tier.number, running=running, wall=as_of)
+        if corrupt_since is None:
+            return next(versions, None)
         for seen, (version, captured) in enumerate(versions):
             if isinstance(tier, Checkpoint):
                 expired = seen > 0 and as_of - captured > tier.keep_seconds  # the newest is never given up
                 if expired or (tier.keep_count and seen >= tier.keep_count):
                     return None
-            if corrupt_since is None or captured <= corrupt_since:
+            if captured <= corrupt_since:
                 return version, captured
         return None
 
     def _missing(self, tier: Tier, captured: float) -> frozenset[int]:
         """Hosts that lost their copy of a version captured at that time."""
+        if not self.losses or self.losses[-1][0] <= captured:
+            return NOBODY
         later = takewhile(lambda loss: loss[0] > captured, reversed(self.losses))
         on_disk = isinstance(tier, Checkpoint) and tier.target == "disk"
         return frozenset().union(*(damage.disks if on_disk else damage.hosts for _, damage in later))

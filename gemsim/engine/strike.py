@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
+from gemsim.engine.repair import quantile
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.trace import Event, Trace
+from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature, PageHit, consequence, nature_of
 from gemsim.protection.replica_group import ReplicaGroup, struck_by
 from gemsim.scenario import Scenario
@@ -14,7 +16,7 @@ from gemsim.scenario import Scenario
 NO_WARNING = -1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would double the time that it takes to make one
 class Strike:
     """One failure that stops the job: its event, what it destroyed, and what it does to this job."""
 
@@ -37,6 +39,18 @@ class Strike:
         return len(self.slots)
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What all failures of one class with one outcome have in common."""
+
+    nature: Nature
+    wait: float  # seconds for a reset or reboot
+    remap: bool
+    notice: float
+    detect: float | None  # seconds; None: drawn
+    damage: Damage | None  # where no tier asks which place was struck, it is that of any
+
+
 class Striker:
     """Turns events into strikes, by the marks of the trace and the classes of the scenario."""
 
@@ -44,6 +58,12 @@ class Striker:
         self.scenario, self.trace = scenario, trace
         self.grid = scenario.platform.grid
         self.located = any(isinstance(t, ReplicaGroup) for t in scenario.tiers) or scenario.shrunk is not None
+        self.placeless = not self.located and all(
+            isinstance(tier, Checkpoint) and tier.target == "remote" for tier in scenario.tiers
+        )
+        self._cases: dict[tuple[int, bool, str, str], Case] = {}
+        self._detect = [quantile(kind.detect) for kind in scenario.classes]
+        self._repair = [quantile(kind.repair) for kind in scenario.classes]
 
     def region(self, event: Event, kind: FailureClass) -> str:
         """The region of memory that is hit; "" for what is no memory error."""
@@ -69,37 +89,51 @@ class Striker:
         action = kind.action_of(contained)
         if retired or (worn and action in ("reset", "reboot")):
             action = "replace"
-        nature = nature_of(kind.scope, contained=contained, region=region, action=action)
-        damage = self._damage(event, kind, nature, action, gpu)
-        if since is not None:
-            damage = damage.join(Damage(alive=False, corrupt_since=since))
+        case = self._cases.get((event.index, contained, region, action)) or self._case(event, contained, region, action)
+        damage = case.damage or self._damage(event, kind, case.nature, action, gpu)
         slots: tuple[int, ...] = ()
         repair = 0.0
         if action == "replace":
-            slots = tuple(damage.hosts) or (gpu // self.grid.per_node,)
-            repair = float(kind.repair.quantile(self.trace.mark(event, "repair")))
-        orderly = kind.scope in ("planned", "slow")
-        seen = since is not None or orderly
+            own = (gpu // self.grid.per_node,)
+            slots = own if len(damage.hosts) < 2 else tuple(damage.hosts)
+            repair = self._repair[event.index](self.trace.mark(event, "repair"))
+        if since is not None:
+            damage = damage.join(Damage(alive=False, corrupt_since=since))
+        detect = case.detect
+        if detect is None or since is not None:
+            detect = 0.0 if since is not None else self._detect[event.index](self.trace.mark(event, "detect"))
+        stop = float(kind.stop.quantile(self.trace.mark(event, "stop"))) if kind.scope == "planned" else 0.0
         return Strike(
-            event=event,
-            nature=nature,
-            damage=damage,
-            detect=0.0 if seen else float(kind.detect.quantile(self.trace.mark(event, "detect"))),
-            repair=repair,
-            slots=slots,
-            wait=self.scenario.restart.device_wait(action),
-            remap=action == "drain_and_reset",
-            wall=now,
-            notice={"planned": kind.notice, "slow": inf}.get(kind.scope, NO_WARNING),
-            stop=float(kind.stop.quantile(self.trace.mark(event, "stop"))) if kind.scope == "planned" else 0.0,
-            retired=retired,
+            event, case.nature, damage, detect, repair, slots, case.wait, case.remap, now, case.notice, stop, retired
         )
 
+    def _case(self, event: Event, contained: bool, region: str, action: str) -> Case:
+        """Work out a case that is met for the first time."""
+        kind = self.scenario.classes[event.index]
+        nature = nature_of(kind.scope, contained=contained, region=region, action=action)
+        damage = None
+        if self.placeless and nature.kind != "pages":
+            damage = self._damage(event, kind, nature, action, 0)
+            damage = damage if len(damage.hosts) < 2 else None
+        seen = kind.scope in ("planned", "slow")
+        case = Case(
+            nature=nature,
+            wait=self.scenario.restart.device_wait(action),
+            remap=action == "drain_and_reset",
+            notice={"planned": kind.notice, "slow": inf}.get(kind.scope, NO_WARNING),
+            detect=0.0 if seen else kind.detect.mean if kind.detect.kind == "fixed" else None,
+            damage=damage,
+        )
+        self._cases[event.index, contained, region, action] = case
+        return case
+
+    def hit(self, event: Event, kind: FailureClass, gpu: int, region: str) -> PageHit:
+        """The pages of a contained memory error."""
+        rows = kind.rows_hit(self.trace.mark(event, "rows"))
+        return PageHit(gpu, region, rows, kind.rows_to_pages, self.trace.mark(event, "place"))
+
     def _damage(self, event: Event, kind: FailureClass, nature: Nature, action: str, gpu: int) -> Damage:
-        hit = None
-        if nature.kind == "pages":
-            rows = kind.rows_hit(self.trace.mark(event, "rows"))
-            hit = PageHit(gpu, nature.region, rows, kind.rows_to_pages, self.trace.mark(event, "place"))
+        hit = self.hit(event, kind, gpu, nature.region) if nature.kind == "pages" else None
         damage = consequence(
             mode="all_processes" if kind.scope == "planned" else self.scenario.restart.mode,
             nature=nature,

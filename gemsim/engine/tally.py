@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gemsim.engine.strike import Strike
 from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
 from gemsim.protection.tier import HELD, START, Plan
 from gemsim.protection.undo_log import UndoLog
@@ -33,11 +34,13 @@ class Tally:
     touch_lost: float = 0.0
     by_class: dict[str, list[float]] = field(default_factory=dict)  # class -> [count, seconds lost]
     by_tier: Counter[str] = field(default_factory=Counter)
+    _columns: dict[Nature, tuple[int | None, bool]] = field(default_factory=dict)
 
     def close(self, scenario: Scenario, strikes: list[Strike], plan: Plan, cost: float) -> None:
         """One recovery is over by `plan`: its cost goes to the failure that began it."""
         self.unrecoverable += plan.tier == START
-        strikes = [s for s in strikes if scenario.classes[s.event.index].scope != "planned"] or strikes
+        if len(strikes) > 1:
+            strikes = [s for s in strikes if scenario.classes[s.event.index].scope != "planned"] or strikes
         self.rollbacks += len(strikes) if plan.version is not None else 0
         touched = [self._count(scenario, strike, plan.tier) for strike in strikes]
         self.touch_failures += sum(touched)
@@ -63,12 +66,20 @@ class Tally:
         A fall-back is a recovery by a later tier than the first whose column covers the loss; `held` is none.
         """
         name = scenario.classes[strike.event.index].name
-        self.by_class.setdefault(name, [0, 0.0])[0] += 1
+        if name not in self.by_class:
+            self.by_class[name] = [0, 0.0]
+        self.by_class[name][0] += 1
         self.by_tier[recovered_by] += 1
-        covering = first_covering(scenario.tiers, strike.nature, scenario.platform)
+        covering, in_memory = self._columns.get(strike.nature) or self._column(scenario, strike.nature)
         if recovered_by == START:
             self.fallbacks += covering is not None
         elif recovered_by != HELD and covering is not None:
-            self.fallbacks += [tier.name for tier in scenario.tiers].index(recovered_by) > covering
+            self.fallbacks += recovered_by not in [tier.name for tier in scenario.tiers[: covering + 1]]
+        return in_memory
+
+    def _column(self, scenario: Scenario, nature: Nature) -> tuple[int | None, bool]:
+        """The first tier whose column covers a loss, and whether that of one in GPU memory does."""
+        found = first_covering(scenario.tiers, nature, scenario.platform)
         in_memory = (tier for tier in scenario.tiers if not isinstance(tier, Checkpoint | UndoLog))
-        return any(tier.survives(strike.nature, scenario.platform) for tier in in_memory)
+        self._columns[nature] = found, any(tier.survives(nature, scenario.platform) for tier in in_memory)
+        return self._columns[nature]

@@ -111,6 +111,8 @@ class FailureClass:
     slower: float = 0.0  # scope slow: share of the job's speed lost until it is detected
     notice: float = 0.0  # scope planned: seconds from the announcement to the stop
     stop: Duration = NO_TIME  # scope planned: how long the job then stands
+    latent: float = 0.0  # scope memory: share of contained hits on critical state that are seen only when it is read
+    read: Duration = NO_TIME  # until it is, unless a scrub comes first
 
     @property
     def rate(self) -> float:

@@ -75,11 +75,16 @@ class Draw:
         if law is None or not self.stationary:
             return NOTHING
         stream = self._generator("pending")
-        mean = self.kind.rate * law.again * law.gap.mean
+        alike = self.kind.frailty is None
+        of_job = device_multiples(self.kind, self.seed, self.replication)[: self.kind.units]
+        multiples = np.cumsum(of_job)
+        total = float(self.kind.units if alike else multiples[-1])
         share = float(law.gap.equilibrium_cdf(self.horizon))
-        count = int(stream.poisson(mean * share))
+        count = int(stream.poisson(total / self.kind.lifetime.mean * law.again * law.gap.mean * share))
         times = np.sort(np.asarray(law.gap.equilibrium_quantile(stream.random(count) * share), dtype=float))
-        return times, stream.integers(self.kind.units, size=count)
+        if alike:
+            return times, stream.integers(self.kind.units, size=count)
+        return times, np.searchsorted(multiples, stream.random(count) * total, side="right").astype(np.int64)
 
     def _generator(self, use: str) -> np.random.Generator:
         return generator(self.seed, self.replication, self.kind.name, use)

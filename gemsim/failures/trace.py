@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count, repeat
 from operator import attrgetter
+from typing import NamedTuple
 
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.draw import Draw, device_multiples
 from gemsim.failures.streams import uniforms
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):  # a tuple, since thousands are made for each replication
     """One failure: when its class's exposure clock shows `time` s, failure `number` of class `index` hits `unit`.
 
     `unit` is a place: a clock unit of the job, or beyond the class's `units` an idle spare. When `bound`, it is a
@@ -24,7 +25,7 @@ class Event:
     """
 
     time: float
-    index: int
+    index: int  # type: ignore[assignment]  # hides the method of tuples, which nobody needs
     number: int
     unit: int
     bound: bool = False
@@ -87,13 +88,11 @@ def draw_trace(
     counts: list[int] = []
     for index, kind in enumerate(classes):
         draw = Draw(kind, horizon, seed, replication, stationary)
-        counts.append(0)
+        numbers = count()
         target = wall if kind.exposure == "wall" else running
         for (times, units), bound in draw.parts():
-            first = counts[-1]
-            pairs = zip(times.tolist(), units.tolist(), strict=True)
-            target.extend(Event(time, index, first + number, unit, bound) for number, (time, unit) in enumerate(pairs))
-            counts[-1] += len(times)
+            target.extend(map(Event, times.tolist(), repeat(index), numbers, units.tolist(), repeat(bound)))
+        counts.append(next(numbers))
     wall.sort(key=attrgetter("time"))
     running.sort(key=attrgetter("time"))
     return Trace(tuple(classes), seed, replication, wall, running, counts)

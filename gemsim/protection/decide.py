@@ -36,9 +36,10 @@ def decide(
         plan = retry.recover(damage, moment, platform)
         if plan is not None:
             return Decision(plan, 0.0)
-    plan = _without_a_group(tiers, damage, moment, platform) or held(damage, moment, platform)
-    if plan is not None:
-        return Decision(plan, 0.0)
+    if state_is_intact(damage):
+        plan = _without_a_group(tiers, damage, moment, platform) or held(damage, moment, platform)
+        if plan is not None:
+            return Decision(plan, 0.0)
     failed = 0.0
     for tier in tiers:
         plan = None if isinstance(tier, Retry) else tier.recover(damage, moment, platform)
@@ -55,7 +56,7 @@ def decide(
 
 def _without_a_group(tiers: Sequence[Tier], damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
     """Where processes died but no state, as after a lost link, one group need not stop the others."""
-    if damage.alive or not state_is_intact(damage):
+    if damage.alive:
         return None
     plans = (tier.recover(damage, moment, platform) for tier in tiers if isinstance(tier, ReplicaGroup))
     return next((plan for plan in plans if plan is not None), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from math import floor, inf
 
 from gemsim.protection.damage import UNITS, Damage, Nature, PageHit
 from gemsim.protection.layouts import MemberStripes, PageStripes, pages_hit
@@ -72,19 +73,33 @@ class PageStripe:
     regions: tuple[str, ...]  # what is coded
     decode_page: float  # seconds to rebuild one page
     page: float  # bytes
+    scrub: float = inf  # seconds of wall time in which all coded pages are read once in the background
+    scrubbing: float = 0.0  # seconds that this adds to a step
+
+    def scrubbed(self, hit: PageHit, now: float) -> float:
+        """Wall time after `now` at which the next scrub reads a page that this hit destroyed; inf for never.
+
+        A pass reads one stripe after the other, evenly: stripe s of S at (n + s / S) `scrub` (an assumption).
+        """
+        if self.scrub == inf or hit.region not in self.regions:
+            return inf
+        total = self.stripes.stripes
+        phases = {self.stripes.stripe_of(page) / total for page in pages_hit(hit, self.stripes)}
+        return min((floor(now / self.scrub - phase) + 1 + phase) * self.scrub for phase in phases)
 
     def survives(self, nature: Nature, platform: Platform) -> bool:
         """Lost pages of coded regions; never a lost GPU."""
         return nature.kind == "pages" and nature.region in self.regions
 
     def overhead(self) -> Overhead:
-        """Encode stalls (or the slower step) and the parity pages; a snapshot keeps a copy of the coded bytes too."""
+        """Encode stalls (or the slower step), scrubs, and the parity pages; a snapshot keeps a copy of the coded bytes
+        too."""
         memory = self.stripes.parity_pages * self.page
         snapshot = self.cadence.copy == "snapshot"
         if snapshot:
             memory = 2 * memory + self.stripes.pages * self.page
         c = self.cadence
-        return Overhead(c.every, c.stall, c.slower, memory, c.lag, keeps_versions=snapshot)
+        return Overhead(c.every, c.stall, c.slower + self.scrubbing, memory, c.lag, keeps_versions=snapshot)
 
     def recover(self, damage: Damage, moment: Moment, platform: Platform) -> Plan | None:
         """Decode in place; None on a lost GPU, in the vulnerable window, with stale parity or > m chunks in a

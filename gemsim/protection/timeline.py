@@ -51,8 +51,8 @@ class Timeline:
 
     def at(self, running: float) -> Phase:
         """Phase after `running` seconds."""
-        steps = self._steps_started(running)
-        within = running - self.start(steps)
+        steps, begun = self._step_at(running)
+        within = running - begun
         if within < self.step:
             return Phase(steps, max(0.0, within))
         boundary, left = steps + 1, within - self.step
@@ -66,18 +66,23 @@ class Timeline:
             left -= stall.seconds
         return Phase(boundary, 0.0, last, self.stalls[last].seconds) if last >= 0 else Phase(boundary, 0.0)
 
-    def _steps_started(self, running: float) -> int:
-        """Largest n with start(n) <= running, from the mean pace and a few corrections."""
-        pace = self.step + sum(s.seconds / s.every for s in self.stalls)
+    def _step_at(self, running: float) -> tuple[int, float]:
+        """Largest n with start(n) <= running, from the mean pace and a few corrections; and that start."""
+        pace = self.step
+        for stall in self.stalls:
+            pace += stall.seconds / stall.every
         steps = max(0, floor(running / pace))
-        while steps > 0 and self.start(steps) > running:
-            steps -= max(1, floor((self.start(steps) - running) / pace))
-        steps = max(steps, 0)
-        while self.start(steps + 1) <= running:
-            steps += max(1, floor((running - self.start(steps + 1)) / pace))
-            while self.start(steps) > running:
+        begun = self.start(steps)
+        while begun > running and steps > 0:
+            steps = max(0, steps - max(1, floor((begun - running) / pace)))
+            begun = self.start(steps)
+        while (after := self.start(steps + 1)) <= running:
+            steps += max(1, floor((running - after) / pace))
+            begun = self.start(steps)
+            while begun > running:
                 steps -= 1
-        return steps
+                begun = self.start(steps)
+        return steps, begun
 
     def ahead(self, phase: Phase) -> frozenset[int]:
         """Tiers whose stall at this boundary has not begun, while the job stands in an earlier one."""
@@ -88,6 +93,10 @@ class Timeline:
     def stalled(self, running: float) -> tuple[int, tuple[float, ...]]:
         """Completed steps and the seconds spent in each stall during the first `running` seconds."""
         phase = self.at(running)
+        return phase.steps, self.spent(phase)
+
+    def spent(self, phase: Phase) -> tuple[float, ...]:
+        """Seconds spent in each stall up to a phase."""
         spent = []
         for number, stall in enumerate(self.stalls):
             count = (phase.steps - stall.first) // stall.every + 1 if phase.steps >= stall.first else 0
@@ -98,7 +107,7 @@ class Timeline:
                 elif number > phase.stall:
                     seconds -= stall.seconds
             spent.append(seconds)
-        return phase.steps, tuple(spent)
+        return tuple(spent)
 
 
 def stalls_at(stall: Stall, boundary: int) -> bool:
@@ -108,8 +117,12 @@ def stalls_at(stall: Stall, boundary: int) -> bool:
 
 def saves_done(timeline: Timeline, number: int, running: float) -> int:
     """How often stall `number` has been completed within the first `running` seconds."""
+    return saves_by(timeline, number, timeline.at(running))
+
+
+def saves_by(timeline: Timeline, number: int, phase: Phase) -> int:
+    """How often stall `number` has been completed up to a phase."""
     stall = timeline.stalls[number]
-    phase = timeline.at(running)
     count = (phase.steps - stall.first) // stall.every + 1 if phase.steps >= stall.first else 0
     unfinished = phase.stall >= 0 and stalls_at(stall, phase.steps) and _not_over(phase, number, stall)
     return count - 1 if unfinished else count

@@ -6,6 +6,7 @@ Work is productive when first done; a roll-back moves it to wasted progress, so 
 from __future__ import annotations
 
 from math import fsum
+from operator import itemgetter
 
 LEDGER = (
     "productive",
@@ -20,6 +21,7 @@ LEDGER = (
     "other",
 )
 LOST_TO_FAILURES = ("detection", "wasted", "recovery", "restart", "waiting", "degraded")
+_lost = itemgetter(*LOST_TO_FAILURES)
 
 
 class Ledger:
@@ -51,4 +53,4 @@ class Ledger:
     @property
     def lost_to_failures(self) -> float:
         """Detection, wasted progress, recovery, restart, waiting, and work missing while capacity is out."""
-        return fsum(self.seconds[name] for name in LOST_TO_FAILURES)
+        return fsum(_lost(self.seconds))

@@ -74,6 +74,8 @@ def _class(spec: StudySpec, one: FailureClassSpec, grid: Grid, spares: SparesPla
         slower=one.slower or 0.0,
         notice=one.notice or 0.0,
         stop=NO_TIME if one.stop is None else time_law(one.stop),
+        latent=0.0 if one.latent is None else one.latent.share,
+        read=NO_TIME if one.latent is None else time_law(one.latent.read),
     )
 
 

@@ -19,6 +19,7 @@ from gemsim.spec.laws import (
     CommonCauseSpec,
     Drift,
     FrailtySpec,
+    LatentSpec,
     LawSpec,
     LifetimeSpec,
     RecurrenceSpec,
@@ -54,8 +55,6 @@ _CLOCKS: dict[str, Clock] = {
     "memory": "gpu", "sram": "gpu", "gpu": "gpu", "silent": "gpu", "node": "node", "link": "node",
     "rack": "job", "switch": "job", "power": "job", "process": "job", "planned": "job", "slow": "node",
 }  # fmt: skip
-
-
 FALSE_ALARM = "false_alarm"  # the class that checks of healthy nodes make
 _OF_ONE_SCOPE = (("slower", "slow", "20 %"), ("notice", "planned", "10 min"), ("stop", "planned", "2 h"))
 
@@ -77,6 +76,7 @@ class FailureClassSpec(Model):
     detect: LawSpec
     contained: Share | None = None
     rows: Bursts = assumed(((1, 1.0),))
+    latent: LatentSpec | None = sourced("every error is seen at once", None)
     rows_to_pages: Rows = assumed("adjacent_pages", "derived from the HBM geometry, not observed")
     lands: Lands = sourced("job-stopping rates are conditional on used bytes", "used")
     action: Action
@@ -157,7 +157,7 @@ class FailureClassSpec(Model):
 
     def inapplicable(self) -> dict[str, str]:
         """Keys that mean nothing for this scope, and the scope each goes with."""
-        memory = ("contained", "rows", "rows_to_pages", "lands", "uncontained_action")
+        memory = ("contained", "latent", "rows", "rows_to_pages", "lands", "uncontained_action")
         stray = {} if self.scope == "memory" else dict.fromkeys(memory, "memory")
         return stray if self.scope == "silent" else stray | {"evict_on_detect": "silent"}
 

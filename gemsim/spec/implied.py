@@ -70,9 +70,11 @@ def _replayed(failures: FailuresSpec) -> list[Explained]:
     """The classes of a log that is replayed, each with its mean rate and the law through its down times."""
     rows = []
     for one in failures.unlaid() if failures.replay is not None else ():
-        sigma = "" if one.repair is None or one.repair.sigma is None else f" (sigma {one.repair.sigma:.3g})"
-        repair = "" if one.repair is None else f", repair {one.repair.kind} {units.brief(one.repair.mean, 'time')}{sigma}"
-        rows.append(Explained(f"failures.{one.name}", f"1 / {1 / one.rate.value / 3600:.4g} node h{repair}", one.source))
+        value = f"1 / {1 / one.rate.value / 3600:,.1f} node h"
+        if one.repair is not None:
+            sigma = "" if one.repair.sigma is None else f" (sigma {one.repair.sigma:.3g})"
+            value += f", repair {one.repair.kind} {units.brief(one.repair.mean, 'time')}{sigma}"
+        rows.append(Explained(f"failures.{one.name}", value, one.source))
     return rows
 
 

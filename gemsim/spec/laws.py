@@ -109,6 +109,17 @@ class FrailtySpec(Model):
         return 1.0 + (self.share or 0.0) * ((self.multiplier or 1.0) - 1.0)
 
 
+class LatentSpec(Model):
+    """Memory errors in cold pages of coded state: a share of the hits, each seen when its page is read again, after
+    `read` or by a scrub."""
+
+    share: Share
+    read: LawSpec
+
+    def __str__(self) -> str:
+        return f"{self.share:g} of hits on coded state unseen until read ({self.read})"
+
+
 class RecurrenceSpec(Model):
     """After a failure the same device, if still in use, fails again with probability `again`, after `gap`."""
 

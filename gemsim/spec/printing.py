@@ -129,7 +129,7 @@ def _class_row(name: str, one: FailureClassSpec) -> Explained:
     parts += [f"action {one.action}", f"process {'survives' if one.process_survives else 'dies'}"]
     parts += [f"repair {one.repair}"] if one.repair else []
     parts += [f"evict {'yes' if one.evict_on_detect else 'no'}"] if one.scope == "silent" else []
-    parts += [str(law) for law in (one.frailty, one.batch, one.common_cause, one.recurrence) if law]
+    parts += [str(law) for law in (one.frailty, one.batch, one.common_cause, one.recurrence, one.latent) if law]
     parts += [f"drift {show_steps(one.drift)}"] if one.drift else []
     parts += [f"slower by {one.slower:g}"] if one.slower else []
     if one.stop is not None:

@@ -31,15 +31,14 @@ _LAWLIKE = ("mix", "classes", "scale", "contained", "lands", "rows", "law", "fra
 class WindowText(SelfRead):
     """A length, or FROM to TO in times of the log or ISO 8601; kept as it is written."""
 
-    dimension = "window"
-
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
             raise ValueRefused(f"not a window ({show(value)})", "a length such as '348 d', or 'FROM to TO'")
         try:
             length = window_hours(value)[1]
         except ValueRefused as refused:
-            raise ValueRefused(_plain(refused.what), refused.allowed, refused.todo) from refused
+            what = refused.what.removeprefix("--window: ")
+            raise ValueRefused(what, refused.allowed, refused.todo) from refused
         if length <= 0.0:
             raise ValueRefused(f"the window is empty ({show(value)})", "a positive length")
         return value
@@ -47,8 +46,6 @@ class WindowText(SelfRead):
 
 class WhereText(SelfRead):
     """Filters: {column: value}, {column: [value, value]}; a `!` behind the column leaves these rows out."""
-
-    dimension = "where"
 
     def read(self, value: Any) -> tuple[Where, ...]:
         if isinstance(value, tuple) and all(isinstance(one, Where) for one in value):
@@ -74,8 +71,6 @@ class WhereText(SelfRead):
 
 class ColumnsText(SelfRead):
     """Names of the file's columns: {ours: theirs}."""
-
-    dimension = "columns"
 
     def read(self, value: Any) -> tuple[tuple[str, str], ...]:
         pairs = value.items() if isinstance(value, dict) else value if isinstance(value, tuple) else ()

@@ -8,6 +8,7 @@ from typing import Any
 
 from gemsim.analytic.optimum import optimum
 from gemsim.analytic.run import predict
+from gemsim.analytic.unseen import said
 from gemsim.engine.run import simulate
 from gemsim.scenario import Scenario, build, describe
 from gemsim.scenario.describe import outside
@@ -21,7 +22,8 @@ from gemsim.study.sweep import Plan
 def described(scenario: Scenario) -> dict[str, Any]:
     """What can be said without running: the scenario's own columns and the best that periodic saving could do."""
     static, best = describe(scenario), optimum(scenario)
-    return {**static, **best, "outside": outside(scenario), "notes": [*static["notes"], *best.get("notes", [])]}
+    notes = [*static["notes"], *said(scenario), *best.get("notes", [])]
+    return {**static, **best, "outside": outside(scenario), "notes": notes}
 
 
 MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)

@@ -19,7 +19,7 @@ from gemsim.scenario import Scenario
 from tests.engine.small import ACTIVATION, DETECT, REPAIR, Row, scenario
 
 PLACES, PER_NODE, GPUS = 4, 4, 16
-MOST_EVENTS = 100_000
+MOST_EVENTS = 3000
 
 HARD = {"rate": "1 / 1000 d", "gpus": 16, "detect": f"{DETECT} s", "action": "replace", "repair": f"{REPAIR} s"}
 GPU: dict[str, Any] = {"name": "gpu", "scope": "gpu", **HARD}
@@ -102,7 +102,7 @@ def watch(of: Scenario, trace: Trace) -> Job:
     env = simpy.Environment()
     seen = Job(env, of, trace)
     run = env.process(seen.run())
-    for _ in range(10 * len(trace.wall) + MOST_EVENTS):
+    for _ in range(60 * len(trace.wall) + MOST_EVENTS):
         if run.processed:
             return seen
         env.step()
@@ -129,6 +129,8 @@ def strays(seen: Job) -> list[str]:
 
 
 def total(seen: Job) -> int:
-    """Nodes in the job, in the pools, in repair, to be borrowed and gone."""
-    seen.fleet.pools.settle(seen.env.now)
-    return int(seen.fleet.places) + sum(seen.fleet.pools.counts().values())
+    """Nodes in the job, in the pools, in repair, to be borrowed and gone, and those that are tried and do not start."""
+    pools = seen.fleet.pools
+    pools.settle(seen.env.now)
+    doomed = [trial.unit for _, _, _, trial in pools._state._events if trial is not None]
+    return seen.fleet.places + sum(pools.counts().values()) + sum(map(pools._state.size, doomed))

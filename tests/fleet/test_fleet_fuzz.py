@@ -28,6 +28,8 @@ TIERS: tuple[list[dict[str, Any]], ...] = (
     [RETRY, STRIPE, checkpoint(mode="async")],
     [RETRY, PEERS, checkpoint("cpu_memory", name="near", interval="30 s"), checkpoint(name="far", interval="200 s")],
     [RETRY, NODES, checkpoint("disk", name="disk"), checkpoint(name="far", interval="300 s")],
+    [{"replica_group": {"stall": "8 s", "catch_up": "5 s"}}, checkpoint()],
+    [{"replica_group": {"stall": "8 s", "catch_up_stall": "30 s"}}],
 )
 seconds = st.sampled_from(["0 s", "1 s", "20 s", "300 s", "1 h"])
 positive = st.sampled_from(["1 s", "20 s", "300 s", "1 h"])
@@ -51,10 +53,12 @@ frailty = st.one_of(
     ),
 )  # fmt: skip
 drift = st.sampled_from([None, [[0, 1.0]], [[0, 0.5], ["1000 s", 3.0]], [[0, 5.0], ["1 s", 0.01], ["2 d", 1.0]]])
-batch = st.builds(
-    lambda sizes, within: {"sizes": sizes, "within": within},
-    st.sampled_from([[[1, 1.0]], [[1, 0.5], [2, 0.3], [9, 0.2]], [[4, 1.0]]]),
-    st.sampled_from(["cluster", "rack", "switch", "power"]),
+batch = st.one_of(
+    st.builds(
+        lambda sizes, within: {"sizes": sizes, "within": within},
+        st.sampled_from([[[1, 1.0]], [[1, 0.5], [2, 0.5]]]), st.sampled_from(["rack", "switch", "power"]),
+    ),
+    st.builds(lambda size: {"sizes": [[1, 0.5], [size, 0.5]], "within": "cluster"}, st.sampled_from([3, 9, 99])),
 )  # fmt: skip
 cause = st.builds(
     lambda beta, within: {"beta": beta, "within": within}, share, st.sampled_from(["rack", "switch", "power"])
@@ -95,7 +99,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
         "unit": "rack" if racks else "node",
         "activation": {"hot": draw(seconds), "warm": draw(seconds), "cold": draw(seconds)},
         "join_fails": draw(share), "join_timeout": draw(seconds), "selection": draw(seconds),
-        "choose": draw(st.sampled_from(["next", "random"])), "borrow_each": draw(positive),
+        "choose": "next" if racks else draw(st.sampled_from(["next", "random"])), "borrow_each": draw(positive),
     }  # fmt: skip
     fleet: dict[str, Any] = {"spares": spares}
     if draw(st.booleans()):
@@ -107,7 +111,8 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
             "silent": draw(share),
             "crews": draw(few),
         }
-        fleet["repair"] = {"stages": [first, last] if draw(st.booleans()) else [last], "misdiagnosis": draw(share)}
+        fleet["repair"] = {"stages": [first, last] if draw(st.booleans()) else [last]}
+        fleet["repair"]["misdiagnosis"] = 0.0 if racks else draw(share)
         if draw(st.booleans()):
             fleet["repair"]["parts"] = {"needed": draw(share), "stock": draw(few), "lead": draw(laws)}
     rule = draw(st.sampled_from([None, {"after": 1, "within": "1 d"}, {"after": 2, "within": "500 s"},
@@ -134,6 +139,8 @@ def jobs(draw: st.DrawFn) -> Scenario | None:
         "rack" if fleet["spares"]["unit"] == "rack" else draw(st.sampled_from(["gpu", "node"]))
     )
     tiers, mode, classes = draw(st.sampled_from(TIERS)), draw(st.sampled_from(MODES)), draw(kinds())
+    if not any("replica_group" in tier for tier in tiers):
+        fleet["spares"]["short"] = draw(st.sampled_from(["wait", "wait", "shrink"]))
     try:
         return job(*tiers, kinds=classes, fleet=fleet, mode=mode, **changes)
     except (ValueError, GemsimError):
@@ -194,17 +201,14 @@ def test_any_of_many_fleets_runs(of: Scenario | None, number: int) -> None:
     check_fleet(of, number)
 
 
-@pytest.mark.timeout(60)
-@settings(max_examples=60)
-@given(of=jobs())
-def test_most_fleets_are_not_refused(of: Scenario | None) -> None:
-    """Else the tests above say little. A rack that comes whole, or two ways to fail together, may be."""
-    seen.append(of is not None)
+def test_few_fleets_are_refused() -> None:
+    """Else the tests above say little."""
+    found: list[bool] = []
 
+    @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+    @given(of=jobs())
+    def note(of: Scenario | None) -> None:
+        found.append(of is not None)
 
-seen: list[bool] = []
-
-
-def test_enough_fleets_were_tried() -> None:
-    test_most_fleets_are_not_refused()
-    assert sum(seen) > 0.6 * len(seen)
+    note()
+    assert sum(found) > 0.8 * len(found)

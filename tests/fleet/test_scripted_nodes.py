@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.small import DETECT, REPAIR, expect
+from tests.engine.ledgers import ride
+from tests.engine.small import DETECT, READ, REPAIR, checkpoint, expect
 from tests.fleet.fleet_jobs import GPU, KINDS, LINK, PLACES, Blow, job, play, strays, total, watch, written
 
 NEVER_BACK = {"stages": [{"name": "mend", "time": "1000 d"}]}
@@ -39,6 +40,16 @@ def test_hot_then_warm_then_cold() -> None:
 def test_a_warm_spare_may_be_quicker_than_a_hot_one() -> None:
     spares = {"warm": 2, "activation": {"hot": "120 s", "warm": "60 s", "cold": "60 s"}}
     assert play(job(fleet={"spares": spares}), Blow("gpu", 100.0, 1))["waiting_s"] == pytest.approx(60.0)
+
+
+def test_nobody_starts_before_it_is_mended() -> None:
+    """Hot ones take longer to start than who comes from repair; until 600 nobody is in place 0 to fail there."""
+    activation = {"hot": "300 s", "warm": "0 s", "cold": "0 s"}
+    of = job(fleet={"spares": {"activation": activation}})
+    blows = Blow("gpu", 100.0, 1), Blow("gpu", 400.0, 2)
+    seen = watch(of, written(of, *blows))
+    assert (seen.tally.failures, strays(seen), total(seen)) == (1, [], PLACES)
+    assert play(of, *blows)["waiting_s"] == pytest.approx(500.0 - DETECT)
 
 
 def test_a_spare_that_does_not_join_is_noticed_after_its_time_out() -> None:
@@ -89,6 +100,28 @@ def test_racks_come_and_go_whole() -> None:
     seen = watch(of, written(of, Blow("gpu", 1000.0, 5)))
     assert (strays(seen), total(seen)) == ([], PLACES + 4)
     assert [seen.fleet.node_in(place) for place in range(PLACES)] == [4, 5, 2, 3]
+
+
+@pytest.mark.parametrize("hot", [0, 1])
+def test_a_job_that_shrinks_goes_on_with_three_of_four_groups(hot: int) -> None:
+    """Node 0 goes at 157 and could start again at 677; then all stand 15 s for it. With a spare nobody is missing."""
+    of = job(checkpoint(), fleet={"spares": {"hot": hot, "short": "shrink"}})
+    row = play(of, Blow("gpu", 157.0, 1))
+    begin = 157.0 + DETECT + row["waiting_s"] + 15.0 + READ
+    worked, _ = ride(of, 677.0 - begin)
+    assert row["waiting_s"] <= 20.0
+    assert row["degraded_s"] == pytest.approx(0.0 if hot else worked / 4)
+    assert row["recovery_s"] == pytest.approx(READ + (0.0 if hot else 15.0))
+    seen = watch(of, written(of, Blow("gpu", 157.0, 1)))
+    assert (strays(seen), total(seen), seen.fleet.node_in(0)) == ([], PLACES + hot, 4 if hot else 0)
+
+
+def test_a_job_that_cannot_shrink_further_waits() -> None:
+    """All four groups lack a node: until the first is back nobody works."""
+    of = job(fleet={"spares": {"short": "shrink"}})
+    row = play(of, *(Blow("gpu", 100.0 + n, 4 * n) for n in range(4)))
+    assert row["waiting_s"] >= 500.0 - DETECT
+    assert row["failures"] == 4
 
 
 # ---------------------------------------------------------------- repair

@@ -221,7 +221,21 @@ def check_residual_gaps() -> None:
     statcheck.ks_uniform([float(law.gap.equilibrium_cdf(time)) / whole for time in times], detect=0.15)
 
 
-@pytest.mark.parametrize("check", [check_recurrence_rate, check_chains, check_residual_gaps])
+def check_pending_of_lemons() -> None:
+    """Half of the first failures follow one from before the run: lemons have their share of these too."""
+    law = Recurrence(0.5, lifetime("exponential", 50 * DAY))
+    one = gpus(units=512, frailty=LEMONS, recurrence=law)
+    hits, on_lemons = 0, 0
+    for number in range(40):
+        trace = drawn(one, 2 * DAY, number)
+        lemons = trace.lemons(0)
+        hits += len(trace.wall)
+        on_lemons += sum(lemons[event.unit] for event in trace.wall)
+    share = SHARE * TIMES * LEMONS.good
+    statcheck.binomial_count(on_lemons, hits, share, detect=0.1)
+
+
+@pytest.mark.parametrize("check", [check_recurrence_rate, check_chains, check_residual_gaps, check_pending_of_lemons])
 def test_recurrence(check: Callable[[], None]) -> None:
     check()
 

@@ -18,7 +18,7 @@ from tests.studies.world import FOLDER, NAMES, designs, ettr, rows, spec, standa
 
 REPLICATIONS = 24
 COMMENTED = ("cluster", "workload", "restart", "failures", "require", "run")
-OF_THEIR_OWN = ("trainingcxl", "systems")  # tested in test_trainingcxl and tests/systems
+OF_THEIR_OWN = ("trainingcxl", "systems", "replay")  # tested in test_trainingcxl, tests/systems, tests/logs
 SOURCES = re.compile(r"assumption|derived|Llama 3|RSC|ZeRO|Delta|GEMINI|DeepSeek")
 
 

@@ -40,9 +40,7 @@ class Observation:
 
     def log(self) -> Log:
         """The cleaned log. Raises ValueRefused for what cannot be counted."""
-        return clean(
-            self.rows, nodes=self.nodes, begin_h=self.begin_h, window_h=self.window_h, exposure=self.exposure
-        )
+        return clean(self.rows, nodes=self.nodes, begin_h=self.begin_h, window_h=self.window_h, exposure=self.exposure)
 
 
 def observe(request: Request) -> Observation:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -148,7 +148,8 @@ def _drawn(
         [classes[index] for index in others], horizon=horizon, seed=seed, replication=replication, stationary=stationary
     )
     wall, running = (
-        [replace(event, index=others[event.index]) for event in events] for events in (laws.wall, laws.running)
+        [Event(e.time, others[e.index], e.number, e.unit, e.bound, e.again) for e in events]
+        for events in (laws.wall, laws.running)
     )
     counts = [0] * len(classes)
     for index, count in zip(others, laws.counts, strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from gemsim.costs.kernels import Cost, decode_seconds, encode_seconds
 from gemsim.costs.links import exposed_seconds, parity_exchange_seconds
 from gemsim.errors import Infeasible
@@ -62,7 +64,19 @@ def _page_stripe(shop: Workshop, one: StripeSpec, number: int) -> PageStripe:
     encode = _encode(shop, one, pages * page)
     rebuilt = decode_seconds(shop.profile, k=one.k, m=one.m, lost=1, chunk_bytes=page)
     decode = _noted(shop, one, "rebuild of a page", rebuilt)
-    return PageStripe(number, one.label, stripes, _cadence(shop, one, encode, 0.0), coded, decode, page)
+    scrubs = (inf, 0.0) if one.scrub is None else (one.scrub, _scrubbing(shop, one.scrub, stripes.total * page))
+    return PageStripe(number, one.label, stripes, _cadence(shop, one, encode, 0.0), coded, decode, page, *scrubs)
+
+
+def _scrubbing(shop: Workshop, interval: float, size: float) -> float:
+    """Seconds that reading `size` bytes in each `interval` adds to a step: as an overlapped encode, its share of HBM
+    bandwidth. Raises Infeasible."""
+    reading = size / catalog.gpu(shop.spec.cluster.gpu).hbm_bandwidth
+    if reading > interval:
+        raise Infeasible(
+            f"a scrub each {brief(interval, 'time')}, but reading the coded pages takes {brief(reading, 'time')}"
+        )
+    return reading * shop.spec.workload.step / interval
 
 
 def _member_stripe(shop: Workshop, one: StripeSpec, number: int) -> MemberStripe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from gemsim.spec.protection.tier import Tier
-from gemsim.spec.types import Whole, WholeNumber, assumed
+from gemsim.spec.types import PositiveTime, Whole, WholeNumber, assumed, sourced
 
 
 class StripeSpec(Tier):
@@ -21,6 +21,7 @@ class StripeSpec(Tier):
     buckets: Whole = assumed(1)
     encode: Literal["serial", "overlap"] = assumed("serial")
     rebuild: Literal["gather", "pipeline", "spread"] = assumed("gather")
+    scrub: PositiveTime | None = sourced("no scrubs", None)
 
     @property
     def inside(self) -> bool:
@@ -28,4 +29,6 @@ class StripeSpec(Tier):
         return self.layout == "gpu"
 
     def inapplicable(self) -> dict[str, str]:
-        return {"rebuild": "a layout over several GPUs"} if self.inside else {"mapping": "layout gpu"}
+        if self.inside:
+            return {"rebuild": "a layout over several GPUs"}
+        return dict.fromkeys(("mapping", "scrub"), "layout gpu")
