@@ -144,6 +144,10 @@ MEANINGS: dict[str, str] = {
     "failures.classes.exposure": "Whether it can fail while the job stands still.",
     "failures.classes.detect": "From the failure until it is known. A plain time is fixed. Not for scope `planned`.",
     "failures.classes.contained": "P(the error costs only its pages); required for memory.",
+    "failures.classes.latent": "Errors in cold pages, which nobody sees before they are read; only for memory.",
+    "failures.classes.latent.share": "Of contained hits on weights and moments.",
+    "failures.classes.latent.read": "From the hit until its page is read; a scrub may come first. A plain time is "
+    "fixed.",
     "failures.classes.rows": "Law of the rows lost together, as [rows, probability].",
     "failures.classes.rows_to_pages": "How these rows lie in pages.",
     "failures.classes.lands": "On used bytes, on weights and moments, or on all (a hit on free bytes stops nothing).",
@@ -179,6 +183,8 @@ MEANINGS: dict[str, str] = {
     "protection.stripe.mapping": "Which page is in which stripe; only for `layout: gpu`.",
     "protection.stripe.cadence": "Steps between encodes.",
     "protection.stripe.copy": "Code the state itself, or a copy that is kept beside it.",
+    "protection.stripe.scrub": "Time in which all coded pages are read once in the background; only for "
+    "`layout: gpu`.",
     "protection.stripe.buckets": "Parts in which update and encode go; shortens the window for a lost page.",
     "protection.stripe.encode": "Stop for the encode, or run it beside the next step.",
     "protection.stripe.rebuild": "How a lost member comes back; not for `layout: gpu`.",
@@ -273,6 +279,7 @@ ALLOWED: dict[str, str] = {
     "failures.classes.drift": "as `failures.drift`",
     "failures.classes.batch.sizes": "list of [number, probability]",
     "failures.classes.stop": "time, or a law as `detect`",
+    "failures.classes.latent.read": "time, or a law as `detect`",
     "fleet.repair.stages.time": "time, or a law as `detect` of a class",
     "fleet.repair.parts.lead": "time, or a law as `detect` of a class",
     "failures.classes.source": "text",

@@ -116,7 +116,7 @@ def said(scenario: Scenario) -> list[str]:
     stripe, m = cold.stripe, cold.stripe.stripes.m
     scrubs = "without scrubs" if stripe.scrub == inf else f"at a scrub each {text(stripe.scrub, 'time')}"
     often = (
-        f"Latent errors: more than {m} lost pages pile up in a stripe of tier {stripe.name} "
+        f"Latent errors: {m + 1} or more lost pages pile up in a stripe of tier {stripe.name} "
         f"{_per_run(scenario, found, stripe.scrub):.2g} times per run {scrubs}"
     )
     return [f"{often}; {_advice(scenario, found)} (first order)"]

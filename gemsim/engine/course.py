@@ -70,9 +70,9 @@ def length(down: Down) -> float:
 
 def book_all(ledger: Ledger, down: Down) -> None:
     """Book a recovery to its end."""
+    booked = ledger.seconds
     for column, seconds in down:
-        if seconds:
-            ledger.book(column, seconds)
+        booked[column] += seconds
 
 
 def book_down(ledger: Ledger, down: Down, spent: float) -> Down:

@@ -75,12 +75,13 @@ class Injector:
             return event, since
         return (self.wall if self.wall.due <= now + due else self.running).pop(), None
 
-    def next(self, now: float, running: float) -> Event | None:
-        """The failure that a running job meets next; None when a detection comes before it."""
+    def bound(self, now: float, running: float) -> Clock | None:
+        """The clock of the failure that a running job meets next, if that is one of a device; no detection is due."""
         when = min(self.wall.due, now + (self.running.due - running))
         if when == inf or (self.detections and self.detections[0][0] <= when):
             return None
-        return (self.wall if self.wall.due <= when else self.running).first()
+        clock = self.wall if self.wall.due <= when else self.running
+        return clock if clock.followers or clock.events[clock.next].bound else None
 
     def follow(self, event: Event, device: int, running: float) -> None:
         """Where the class recurs, the failure that follows this one on the same device of the fleet."""

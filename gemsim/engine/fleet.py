@@ -56,6 +56,8 @@ class Fleet:
         spares = self.plan.spares
         of_their_own = spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold
         self.at_once = not of_their_own and spares.activation[HOT] == spares.activation[WARM]
+        # Seconds to start whoever is at hand, begun anew after each failure; 0 where it differs and is in `ready`.
+        self.activation = spares.activation[HOT] if self.at_once else 0.0
         self.lemons = any(kind.frailty is not None and kind.frailty.kind == "lemons" for kind in scenario.classes)
         self.book = None if scenario.geometry is None else RemapBook(scenario.geometry)
         self.worn: set[int] = set()  # nodes in the job with a GPU that cannot remap another row
@@ -85,7 +87,7 @@ class Fleet:
         if kind.clock == "job":
             return min(int(self.trace.mark(event, "device") * self.grid.gpus), self.grid.gpus - 1)
         gpu, per_node = event.unit, self.grid.per_node
-        if kind.clock == "node":
+        if kind.clock == "node" and per_node > 1:
             gpu = min(event.unit * per_node + int(self.trace.mark(event, "device") * per_node), self.grid.gpus - 1)
         return NOWHERE if self.vacant and gpu // per_node in self.vacant else gpu
 
@@ -97,12 +99,18 @@ class Fleet:
             return NOWHERE
         place = self.where(node)
         if place == NOWHERE:
-            if kind.fails_idle:
+            if kind.fails_idle and not (lemon and self._mended(node, now)):
                 self._lose(node, event, kind, now)
             return NOWHERE
-        if kind.clock == "node":
+        if kind.clock == "node" and self.grid.per_node > 1:
             part = int(self.trace.mark(event, "device") * self.grid.per_node)
         return min(place * self.grid.per_node + part, self.grid.gpus - 1)
+
+    def _mended(self, node: int, now: float) -> bool:
+        """Whether a node has come out of repair an ordinary one by now."""
+        self.pools.settle(now)
+        self._note_cured()
+        return node in self.cured
 
     def misses(self, event: Event) -> bool:
         """Whether a failure strikes a device that is cured, or stands where nobody notices: known beforehand while the
@@ -150,7 +158,9 @@ class Fleet:
         found it before: then the job can save first."""
         kind = self.scenario.classes[event.index]
         hardware = kind.clock != "job" and kind.scope != "process"
-        retired = hardware and gpu // self.grid.per_node not in self.vacant and self._blame(gpu, now)
+        retired = False
+        if hardware and self.plan.retire is not None:
+            retired = gpu // self.grid.per_node not in self.vacant and self._blame(gpu, now)
         strike = striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
         if not hardware or not strike.slots or not self.checked(event):
             return strike
@@ -181,15 +191,27 @@ class Fleet:
         self._note_cured()
         return taken
 
+    @property
+    def complete(self) -> bool:
+        """Whether all places are taken, and nothing is to be done to the nodes in them."""
+        return not (self.coming or self.vacant or self.drawn or self.worn)
+
+    def swap(self, strike: Strike, called: float, until: float) -> None:
+        """One that stands by takes the place of a node that leaves a complete job, which runs again at `until`: what
+        `replace` and then `settle_in` come to."""
+        marks = self._marks(strike.event)
+        (place,) = strike.slots
+        self._send_away([self._leaver(place, strike.event)], strike, marks)
+        taken = self.pools.take(1, strike.wall, marks, begin=called)
+        self.pools.settle(until)
+        self._put(place, taken.nodes[0])
+        self._note_cured()
+        self.left.clear()
+
     def called(self, strike: Strike) -> float:
         """Wall time at which others are called for: when the failure is known, if calling takes time at all; where
         they stand by, only a repair can hold the job up, and it has begun before."""
         return strike.wall if self.at_once else strike.wall + strike.detect
-
-    @property
-    def activation(self) -> float:
-        """Seconds to start whoever is at hand, begun anew after each failure; 0 where it differs and is in `ready`."""
-        return self.plan.spares.activation[HOT] if self.at_once else 0.0
 
     def settle_in(self, now: float) -> None:
         """The job runs again: who was asked for stands in the places, and a selection draws all hosts anew."""
@@ -199,12 +221,14 @@ class Fleet:
         if self.drawn is None:
             return
         unit = self.plan.spares.unit
-        running = self.standing[::unit]
+        manned = [place for place in range(0, self.places, unit) if place not in self.vacant]
+        running = [self.standing[place] for place in manned]
         for number, coming in self.pools.reshuffle(running, now, self.trace.mark(self.drawn, "hosts")):
-            for place in range(number * unit, min((number + 1) * unit, self.places)):
+            first = manned[number]
+            for place in range(first, min(first + unit, self.places)):
                 self.left.append(self.node_in(place))
                 self.place_of[self.left[-1]] = NOWHERE
-                self._put(place, coming + place - number * unit)
+                self._put(place, coming + place - first)
         self.drawn = None
 
     def _arrive(self, now: float) -> None:
@@ -227,9 +251,9 @@ class Fleet:
 
     def _leaver(self, place: int, event: Event) -> int:
         """The node that leaves a place: who stands there, or a healthy one that is blamed in its stead."""
-        if self.misdiagnosed(event):
+        if self.plan.repair is not None and self.plan.repair.misdiagnosis and self.misdiagnosed(event):
             return self._innocent(place, self.trace.mark(event, "blamed"))
-        return self.node_in(place)
+        return self.standing[place]
 
     def _send_away(self, nodes: list[int], strike: Strike, marks: Callable[[str], float]) -> None:
         """Nodes leave the job, to repair or for good."""

@@ -20,10 +20,11 @@ class Hidden:
         if slower:
             self.slow[event] = (slower, node)
 
-    def find(self, event: Event) -> int:
-        """The GPU of a failure that is detected now; it holds up nobody any more once it is dealt with."""
-        self.slow.pop(event, None)
-        return self.gpus.pop(event)
+    def find(self, event: Event) -> tuple[int, int]:
+        """The GPU of a failure that is detected now, and the node that was slow (-1: none); it holds up nobody any more
+        once it is dealt with."""
+        _, node = self.slow.pop(event, (0.0, -1))
+        return self.gpus.pop(event), node
 
     def leave(self, nodes: Iterable[int]) -> None:
         """These nodes have left the job, slow or not."""

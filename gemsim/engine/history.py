@@ -15,6 +15,7 @@ from math import inf
 from gemsim.protection.timeline import Phase, Timeline, end_of_save, saves_by
 
 SAME_MOMENT = 1e-6  # running seconds that rounding may part; far less than a step
+NEVER_ASKED = (-1.0, Phase(0, 0.0))  # running seconds, and the phase then
 
 
 def _newest_first(held: tuple[int, float]) -> tuple[int, float]:
@@ -33,7 +34,7 @@ class Life:
         self.pieces: list[tuple[float, float]] = [(0.0, wall)]  # (running, wall) at the start of each piece
         self.cap = inf  # newest version that later roll-backs left in the lineage
         self.ended: tuple[float, float] | None = None  # (running, wall) of its end
-        self._phase: tuple[float, Phase] = (-1.0, Phase(0, 0.0))  # that last asked for, as several ask for the same
+        self._phase = NEVER_ASKED  # that last asked for, as several ask for the same
         self._spent: tuple[float, tuple[float, ...]] = (0.0, (0.0,) * len(timeline.stalls))
 
     def at(self, running: float) -> Phase:
@@ -79,18 +80,26 @@ class History:
         """A new life; whatever is newer than its base has left the lineage."""
         if self.lives:
             self._keep(self.lives[-1])
-        for lives in (self.lives, *self.savers.values()):
+        for lives in self.savers.values():
             while lives and lives[-1].base > life.base:
                 lives.pop()
-        if self.lives:
-            self.lives[-1].cap = min(self.lives[-1].cap, life.base)
-        for tier, noted in self.noted.items():
-            self.noted[tier] = [one for one in noted if one[0] <= life.base]
+        while self.lives and self.lives[-1].base > life.base:
+            self.lives.pop()
+        if self.lives and self.lives[-1].cap > life.base:
+            self.lives[-1].cap = life.base
+        if self.noted:
+            kept = ((tier, [one for one in noted if one[0] <= life.base]) for tier, noted in self.noted.items())
+            self.noted = dict(kept)
         self.lives.append(life)
 
     def note(self, tier: int, version: int, captured: float, finished: float) -> None:
         """A save out of turn, as before a stop that was announced."""
         self.noted.setdefault(tier, []).append((version, captured, finished))
+
+    def cut_off(self, wall: float) -> None:
+        """A save out of turn that has not ended by now never does."""
+        for tier, noted in self.noted.items():
+            self.noted[tier] = [one for one in noted if one[2] <= wall]
 
     def _keep(self, ended: Life) -> None:
         """Note which tiers an ended life has versions for, so that a search never walks lives without any."""
@@ -98,6 +107,21 @@ class History:
         for tier, number in self.stalls.items():
             if tier not in self.volatile and saves_by(ended.timeline, number, ended.at(running)):
                 self.savers[tier].append(ended)
+
+    def newest(self, tier: int, *, running: float, wall: float) -> tuple[int, float] | None:
+        """The first of `versions`; nearly always it is the last save of the present life."""
+        life = self.lives[-1]
+        if tier not in self.noted and life.ended is None:
+            number = self.stalls[tier]
+            stall = life.timeline.stalls[number]
+            index = saves_by(life.timeline, number, life.at(running)) - 1
+            done = stall.first + index * stall.every
+            if index >= 0 and life.base + done <= life.cap:
+                captured = life.timeline.done(done)
+                finished = life.wall_at(end_of_save(life.timeline, number, index, captured)) + self.lags[tier]
+                if finished <= wall:
+                    return life.base + done, life.wall_at(captured)
+        return next(self.versions(tier, running=running, wall=wall), None)
 
     def versions(self, tier: int, *, running: float, wall: float) -> Iterator[tuple[int, float]]:
         """(version, wall time of its capture) of the finished saves of one tier, newest first.

@@ -18,6 +18,7 @@ from gemsim.engine.course import book_all, book_down, length
 from gemsim.engine.faults import Injector
 from gemsim.engine.fleet import NOWHERE, Fleet
 from gemsim.engine.history import History, Life
+from gemsim.engine.plain import Plain
 from gemsim.engine.progress import Progress
 from gemsim.engine.recovery import Recovery, back, replace_nodes
 from gemsim.engine.stores import Stores
@@ -50,7 +51,10 @@ class Job:
         self.stores = Stores(scenario, self.history)
         self.progress = Progress(scenario, self.history, self.ledger, self.tally, self.capacity)
         self.hidden = self.progress.hidden
-        self.unseen = Unseen(scenario, self.striker, self.fleet)
+        self.unseen = Unseen(scenario, self.injector, self.striker, self.fleet, self.capacity)
+        self.plain = Plain(
+            scenario, self.injector, self.striker, self.fleet, self.stores, self.progress, self.ledger, self.tally
+        )
         self.progress.begin(0, 0.0)
 
     @property
@@ -68,12 +72,12 @@ class Job:
         progress, capacity, horizon = self.progress, self.capacity, self.scenario.horizon
         while self.now < horizon:
             now = self.now
+            if self.fleet.lemons and capacity.tier is None:
+                self._drop_misses()
             wanted = self._steps_wanted() if self.scenario.work_steps else 0
             limit = min(horizon, now + progress.left(wanted))
             when = self.injector.peek(now, progress.exposure, advancing=True)
             stall = inf if capacity.tier is None else capacity.next_stall(now)
-            if when < limit and when < stall and self.fleet.lemons and self._misses():
-                continue
             self.now = now + max(0.0, min(when, stall, limit) - now)
             progress.advance(self.now - now, self.now)
             if min(when, stall) >= limit:
@@ -90,13 +94,13 @@ class Job:
         """SimPy's clock comes to where the job's stands."""
         return self.env.timeout(max(0.0, self.now - self.env.now))
 
-    def _misses(self) -> bool:
-        """Drop the next failure if it strikes a device that is cured or stands elsewhere: nothing happens then."""
-        event = self.injector.next(self.now, self.progress.exposure)
-        if event is None or not self.fleet.misses(event):
-            return False
-        self.injector.pop(self.now, self.progress.exposure, advancing=True)
-        return True
+    def _drop_misses(self) -> None:
+        """Drop the next failures as long as they strike devices that are cured or stand elsewhere: nothing happens."""
+        while True:
+            clock = self.injector.bound(self.now, self.progress.exposure)
+            if clock is None or not self.fleet.misses(clock.first()):
+                return
+            clock.pop()
 
     def at_risk(self) -> float:
         """Productive seconds since the newest version that outlives the loss of all GPU memory."""
@@ -109,7 +113,7 @@ class Job:
 
     def _steps_wanted(self) -> int:
         """Steps to the end of the work target, those included that make up for missing capacity."""
-        return self.scenario.work_steps + self.capacity.steps_behind
+        return self.scenario.work_steps + (self.capacity.steps_behind if self.capacity.behind else 0)
 
     def _pop(self, *, advancing: bool) -> Strike | None:
         """The failure that is due now, as a strike; None when it does not stop the job."""
@@ -126,8 +130,9 @@ class Job:
             self.tally.failures += 1
             self._hide(event, gpu)
             return None
-        region = self.striker.region(event, kind)
-        if kind.latent and self._goes_unseen(event, gpu, region):
+        region = self.striker.region(event, kind) if kind.scope == "memory" else ""
+        if kind.latent and self.unseen.takes(event, gpu, region, self.now):
+            self.tally.failures += 1
             return None
         worn = kind.scope == "memory" and self.fleet.remap(event, gpu)
         if region == "free":
@@ -138,17 +143,6 @@ class Job:
         self.tally.failures += 1
         strike = self.fleet.judged(self.striker, event, gpu, region=region, now=self.now, worn=worn)
         return self.unseen.joined(strike, gpu) if self.unseen.gpus else strike
-
-    def _goes_unseen(self, event: Event, gpu: int, region: str) -> bool:
-        """Whether nobody notices a memory error until its page is read; on what is out anyway, all are noticed."""
-        if self.capacity.out and any(gpu in block for block in self.capacity.blocks()):
-            return False
-        until = self.unseen.begins(event, gpu, region, self.now)
-        if until is None:
-            return False
-        self.tally.failures += 1
-        self.injector.hide(event, self.now, until)
-        return True
 
     def _hide(self, event: Event, gpu: int) -> None:
         """What strikes unseen waits for its detection; a slow node holds up all others until then."""
@@ -162,9 +156,12 @@ class Job:
             return self.unseen.read(event, self.now)
         if event not in self.hidden.gpus:
             return None  # the slow node has left for another reason
-        gpu = self.hidden.find(event)
+        gpu, node = self.hidden.find(event)
         kind = self.scenario.classes[event.index]
         silent = kind.scope == "silent"
+        if node != NOWHERE and self.fleet.where(node) != NOWHERE:  # others were blamed or drawn, and it has moved
+            per_node = self.scenario.platform.grid.per_node
+            gpu = self.fleet.where(node) * per_node + gpu % per_node
         if kind.slower and kind.detect.mean and self.fleet.misdiagnosed(event):
             self._hide(event._replace(again=event.again + 1), gpu)  # the slow one stays, and has to be found again
         if silent:
@@ -174,6 +171,9 @@ class Job:
     def _recover(self, strike: Strike) -> Generator[simpy.Event, Any, None]:
         """Stand still until the state is back; failures meanwhile join the damage and start the recovery again."""
         if self.capacity.out and self._out_already(strike):
+            return
+        if self.plain.possible and not self.remaps and (end := self.plain.recover(strike, self.now)) is not None:
+            self.now = end
             return
         recovery = self._recovery()
         before = self.ledger.lost_to_failures
@@ -226,7 +226,8 @@ class Job:
 
     def _out_already(self, strike: Strike) -> bool:
         """Whether a failure strikes only what is out: it is then out for longer, and nobody else notices."""
-        if not self.capacity.holds(strike.damage.struck, strike.damage.corrupt_since is not None):
+        whole = strike.damage.corrupt_since is not None or strike.stop > 0.0
+        if not self.capacity.holds(strike.damage.struck, whole):
             return False
         assert self.capacity.tier is not None
         taken = replace_nodes(strike, self.stores, self.fleet)

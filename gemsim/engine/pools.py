@@ -136,6 +136,15 @@ class Pools:
         self._look_ahead()
         return taken
 
+    def at_hand(self, now: float, begin: float) -> float:
+        """Wall time at which a node has started, if it is asked for now and can be started from `begin` on; inf unless
+        one stands by that surely starts."""
+        state = self._state
+        state.settle(now)
+        if not self._quick or self._unit > 1 or self._plan.join_fails or state.claims or not state.idle[state.first]:
+            return inf
+        return begin + self._plan.activation[state.first]
+
     def idle_node(self, number: int) -> int | None:
         """The spare `number` (from 0) among those that are powered, hot ones first; None when fewer stand idle."""
         for kind in (HOT, WARM):

@@ -27,7 +27,7 @@ class Progress:
         self.hidden = Hidden()
         self.running = 0.0  # running seconds of the present life
         self.exposure = 0.0  # running seconds of the whole run, repeats included
-        self._share, self._names = scenario.useful_share, [tier.name for tier in scenario.tiers]
+        self.share, self._names = scenario.useful_share, [tier.name for tier in scenario.tiers]
         self._slower = [(t.name, t.overhead().slower) for t in scenario.tiers if t.overhead().slower]
         self._anchored = {t.number for t in scenario.tiers if isinstance(t, Checkpoint) and t.wall_anchor}
         self._last: tuple[int, float] = (0, inf)  # steps wanted, running seconds of this life at which they are done
@@ -47,12 +47,14 @@ class Progress:
     def begin(self, version: int, now: float) -> None:
         """A new life from this version."""
         self.running, self._last = 0.0, (0, inf)
-        self.history.begin(Life(version, self._timeline(now), now))
+        timeline = self._timeline(now) if self._anchored else self.scenario.timeline
+        self.history.begin(Life(version, timeline, now))
 
     def left(self, wanted: int) -> float:
         """Running seconds until the last of the wanted steps is done; 0 steps: no end."""
         if self._last[0] != wanted:
-            self._last = (wanted, self.life.timeline.done(wanted - self.life.base))
+            life = self.life
+            self._last = (wanted, life.timeline.done(wanted - life.base))
         return max(0.0, self._last[1] - self.running)
 
     def advance(self, seconds: float, now: float) -> None:
@@ -79,7 +81,7 @@ class Progress:
 
     def _book(self, seconds: float, lost: float) -> float:
         """Book running seconds: work, encodes, saves. The share `lost` of the work is missing; returns its seconds."""
-        life = self.life
+        life = self.history.lives[-1]
         before, after = life.spent(self.running), life.spent(self.running + seconds)
         working = seconds
         if before != after:
@@ -88,7 +90,7 @@ class Progress:
                 if spent:
                     self.ledger.book_overhead(self._names[stall.tier], spent)
                     working -= spent
-        worked = working * self._share
+        worked = working * self.share
         missing = worked * lost
         self.ledger.book("productive", worked - missing)
         if missing:
@@ -100,10 +102,8 @@ class Progress:
         return missing
 
     def _timeline(self, now: float) -> Timeline:
-        """The scenario's timeline; checkpoints anchored to the wall clock start where that clock stands."""
+        """The scenario's timeline, with the checkpoints that are anchored to the wall clock where that clock stands."""
         timeline = self.scenario.timeline
-        if not self._anchored:
-            return timeline
         stalls = []
         for stall in timeline.stalls:
             period = stall.every * timeline.step + stall.seconds

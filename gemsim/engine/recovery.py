@@ -51,6 +51,7 @@ class Recovery:
         self.killed_at: float | None = None  # wall time at which processes died or rolled back: unfinished writes end
         self.fates: dict[str, bool] = {}  # tier -> its copy is bad: the same for the whole recovery
         self.lost = 0.0  # work booked as wasted so far, seconds
+        self.saving_until = 0.0  # wall time at which a save on notice ends
         self.stopped_until = 0.0  # wall time at which a planned stop, with the save before it, ends
         self.asked: list[tuple[Taken, float, float]] = []  # replacements; when the failure was known; when it struck
         self.ready = 0.0  # wall time at which they are at hand; what it takes to start them comes on top
@@ -71,9 +72,14 @@ class Recovery:
         if strike.notice != NO_WARNING and len(self.strikes) == 1:
             self.moment, saving = self.stores.save_on_notice(self.moment, strike)
             self.stopped_until = now + saving + strike.stop
+            self.saving_until = now + saving
             as_of += saving
-        elif strike.stop:
-            self.stopped_until = max(self.stopped_until, now + strike.stop)
+        else:
+            if now < self.saving_until:  # the save is lost, and nobody waits for it
+                self.stores.history.cut_off(now)
+                self.stopped_until = self.stopped_until if self.strikes[0].stop else now
+            if strike.stop:
+                self.stopped_until = max(self.stopped_until, now + strike.stop)
         if self.out:
             self.moment = replace(self.moment, out=self.out)
         left_out = bool(self.plan.out)

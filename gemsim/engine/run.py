@@ -27,11 +27,11 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
     The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError
     when the ledger does not close to the wall time.
     """
-    if trace is None:
-        laws = scenario.classes, scenario.horizon, seed, replication, scenario.stationary
-        trace = _trace(*laws, scenario.replay)
     env = simpy.Environment()
     with _no_garbage():
+        if trace is None:
+            laws = scenario.classes, scenario.horizon, seed, replication, scenario.stationary
+            trace = _trace(*laws, scenario.replay)
         job = Job(env, scenario, trace)
         env.run(until=env.process(job.run()))
     wall = job.now

@@ -67,12 +67,12 @@ class Standby:
     def put(self, kind: int, unit: int, now: float) -> None:
         """A unit stands by from now on."""
         self.idle[kind].append(unit)
-        self._since[kind] -= now * self.size(unit)
+        self._since[kind] -= now if self.unit == 1 else now * self.size(unit)
 
     def pop(self, kind: int, now: float) -> int:
         """The unit that has stood by longest in a pool that is not empty."""
         unit = self.idle[kind].popleft()
-        self._since[kind] += now * self.size(unit)
+        self._since[kind] += now if self.unit == 1 else now * self.size(unit)
         return unit
 
     def remove(self, unit: int, now: float) -> bool:

@@ -66,9 +66,9 @@ class Stores:
         self, tier: Tier, running: float, as_of: float, corrupt_since: float | None
     ) -> tuple[int, float] | None:
         """Newest held version captured before the corruption, with its capture time."""
-        versions = self.history.versions(tier.number, running=running, wall=as_of)
         if corrupt_since is None:
-            return next(versions, None)
+            return self.history.newest(tier.number, running=running, wall=as_of)
+        versions = self.history.versions(tier.number, running=running, wall=as_of)
         for seen, (version, captured) in enumerate(versions):
             if isinstance(tier, Checkpoint):
                 expired = seen > 0 and as_of - captured > tier.keep_seconds  # the newest is never given up

@@ -24,7 +24,7 @@ class Strike:
     nature: Nature
     damage: Damage
     detect: float  # seconds
-    repair: float  # seconds until a replaced node is back, by the law of its class
+    repair: float  # seconds until a replaced node is back, by the law of its class; 0 where a repair shop decides
     slots: tuple[int, ...]  # places in the job whose nodes are to be replaced
     wait: float  # seconds for a reset or reboot
     remap: bool  # a row remap stays pending
@@ -96,7 +96,8 @@ class Striker:
         if action == "replace":
             own = (gpu // self.grid.per_node,)
             slots = own if len(damage.hosts) < 2 else tuple(damage.hosts)
-            repair = self._repair[event.index](self.trace.mark(event, "repair"))
+            if self.scenario.fleet.repair is None:
+                repair = self._repair[event.index](self.trace.mark(event, "repair"))
         if since is not None:
             damage = damage.join(Damage(alive=False, corrupt_since=since))
         detect = case.detect

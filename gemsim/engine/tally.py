@@ -34,7 +34,7 @@ class Tally:
     touch_lost: float = 0.0
     by_class: dict[str, list[float]] = field(default_factory=dict)  # class -> [count, seconds lost]
     by_tier: Counter[str] = field(default_factory=Counter)
-    _columns: dict[Nature, tuple[int | None, bool]] = field(default_factory=dict)
+    _known: dict[tuple[str, str, str], tuple[bool, bool]] = field(default_factory=dict)  # what `_column` said
 
     def close(self, scenario: Scenario, strikes: list[Strike], plan: Plan, cost: float) -> None:
         """One recovery is over by `plan`: its cost goes to the failure that began it."""
@@ -42,11 +42,12 @@ class Tally:
         if len(strikes) > 1:
             strikes = [s for s in strikes if scenario.classes[s.event.index].scope != "planned"] or strikes
         self.rollbacks += len(strikes) if plan.version is not None else 0
-        touched = [self._count(scenario, strike, plan.tier) for strike in strikes]
-        self.touch_failures += sum(touched)
-        self.touch_lost += cost if touched[0] else 0.0
-        first = scenario.classes[strikes[0].event.index].name
-        self.by_class[first][1] += cost
+        for number, strike in enumerate(strikes):
+            touched = self._count(scenario, strike, plan.tier)
+            self.touch_failures += touched
+            if number == 0:
+                self.touch_lost += cost if touched else 0.0
+                self.by_class[scenario.classes[strike.event.index].name][1] += cost
 
     def charge(self, causes: list[str], seconds: float) -> None:
         """Seconds lost after a recovery, by capacity that is out or comes back: in equal parts to what began it."""
@@ -70,16 +71,18 @@ class Tally:
             self.by_class[name] = [0, 0.0]
         self.by_class[name][0] += 1
         self.by_tier[recovered_by] += 1
-        covering, in_memory = self._columns.get(strike.nature) or self._column(scenario, strike.nature)
-        if recovered_by == START:
-            self.fallbacks += covering is not None
-        elif recovered_by != HELD and covering is not None:
-            self.fallbacks += recovered_by not in [tier.name for tier in scenario.tiers[: covering + 1]]
-        return in_memory
+        key = strike.nature.kind, strike.nature.region, recovered_by
+        fell_back, touched = self._known.get(key) or self._column(scenario, strike.nature, recovered_by)
+        self.fallbacks += fell_back
+        return touched
 
-    def _column(self, scenario: Scenario, nature: Nature) -> tuple[int | None, bool]:
-        """The first tier whose column covers a loss, and whether that of one in GPU memory does."""
-        found = first_covering(scenario.tiers, nature, scenario.platform)
+    def _column(self, scenario: Scenario, nature: Nature, recovered_by: str) -> tuple[bool, bool]:
+        """Whether a recovery of this loss is a fall-back, and whether the column of a tier in GPU memory covers it."""
+        covering = first_covering(scenario.tiers, nature, scenario.platform)
+        fell_back = recovered_by == START and covering is not None
+        if recovered_by not in (START, HELD) and covering is not None:
+            fell_back = [tier.name for tier in scenario.tiers].index(recovered_by) > covering
         in_memory = (tier for tier in scenario.tiers if not isinstance(tier, Checkpoint | UndoLog))
-        self._columns[nature] = found, any(tier.survives(nature, scenario.platform) for tier in in_memory)
-        return self._columns[nature]
+        touched = any(tier.survives(nature, scenario.platform) for tier in in_memory)
+        self._known[nature.kind, nature.region, recovered_by] = fell_back, touched
+        return fell_back, touched

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gemsim.engine.capacity import Capacity
+from gemsim.engine.faults import Injector
 from gemsim.engine.fleet import Fleet
 from gemsim.engine.strike import Strike, Striker
 from gemsim.failures.trace import Event
@@ -16,24 +18,28 @@ from gemsim.scenario import Scenario
 class Unseen:
     """The errors that lie unseen, in order, each with the GPU whose state it is in."""
 
-    def __init__(self, scenario: Scenario, striker: Striker, fleet: Fleet) -> None:
-        self.scenario, self.striker, self.fleet = scenario, striker, fleet
+    def __init__(
+        self, scenario: Scenario, injector: Injector, striker: Striker, fleet: Fleet, capacity: Capacity
+    ) -> None:
+        self.scenario, self.injector, self.striker = scenario, injector, striker
+        self.fleet, self.capacity = fleet, capacity
         self.critical = {region.name for region in scenario.platform.memory.regions if region.critical}
         self.stripes = [tier for tier in scenario.tiers if isinstance(tier, PageStripe)]
         self.gpus: dict[Event, int] = {}
 
-    def begins(self, event: Event, gpu: int, region: str, now: float) -> float | None:
-        """Note a hit that nobody sees; the wall time at which its page is read, by a scrub or else. None where it is
-        seen at once."""
+    def takes(self, event: Event, gpu: int, region: str, now: float) -> bool:
+        """Whether nobody sees this hit until its page is read, by a scrub or else; it then waits for that. On what is
+        out anyway all are seen."""
         kind, mark = self.scenario.classes[event.index], self.striker.trace.mark
         if region not in self.critical or mark(event, "contained") >= kind.contained:
-            return None
-        if mark(event, "latent") >= kind.latent:
-            return None
+            return False
+        if mark(event, "latent") >= kind.latent or any(gpu in block for block in self.capacity.blocks()):
+            return False
         self.gpus[event] = gpu
         hit = self.striker.hit(event, kind, gpu, region)
         read = now + float(kind.read.quantile(mark(event, "read")))
-        return min([read, *(stripe.scrubbed(hit, now) for stripe in self.stripes)])
+        self.injector.hide(event, now, min([read, *(stripe.scrubbed(hit, now) for stripe in self.stripes)]))
+        return True
 
     def read(self, event: Event, now: float) -> Strike | None:
         """A page is read: the strike of its error, with all that is found beside it; None if it is gone by now."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,7 @@ class Stall:
     first: int
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(NamedTuple):  # a tuple, since one is made for each failure
     """`steps` completed, then `within` seconds of the next one, or `elapsed` seconds of stall number `stall`."""
 
     steps: int
@@ -132,12 +132,13 @@ def _not_over(phase: Phase, number: int, stall: Stall) -> bool:
     return phase.stall < number or (phase.stall == number and phase.elapsed < stall.seconds)
 
 
-def end_of_save(timeline: Timeline, number: int, index: int) -> float:
-    """Running seconds at which stall `number` ends for the `index`-th time (from 0)."""
+def end_of_save(timeline: Timeline, number: int, index: int, begin: float | None = None) -> float:
+    """Running seconds at which stall `number` ends for the `index`-th time (from 0). `begin`: when the step before is
+    done, where that is known."""
     stall = timeline.stalls[number]
     boundary = stall.first + index * stall.every
-    end = timeline.done(boundary)
-    for other in timeline.stalls[: number + 1]:
+    end = timeline.done(boundary) if begin is None else begin
+    for other in timeline.stalls[:number]:
         if stalls_at(other, boundary):
             end += other.seconds
-    return end
+    return end + stall.seconds

@@ -47,7 +47,7 @@ def outages(
     every = sum(b.rate for b in found)
     for branch in found:
         if branch.ending == "go_on":
-            stall = expm1(every * (branch.kind.detect.mean + tier.stall)) / every
+            stall = expm1(min(700.0, every * (branch.kind.detect.mean + tier.stall))) / every  # beyond: for ever
             units = len(tier.units_of(branch.damage.struck, grid))
             yield Outage(branch.rate, units, seconds_out(branch, tier, restart, spares), stall)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from gemsim.errors import GemsimError
 from gemsim.failures.trace import Trace, draw_trace
 from gemsim.scenario import Scenario
 from tests.engine.small import RETRY, checkpoint
@@ -120,3 +122,11 @@ def test_spares_leave_the_failures_of_the_job_alone(number: int) -> None:
         job_events = [event for event in drawn.wall if event.unit < inside[event.index]]
         found.append([(e.time, e.index, e.unit, [drawn.mark(e, name) for name in MARKS]) for e in job_events])
     assert found[0] == found[1]
+
+
+def test_a_job_that_never_comes_to_rest_can_be_built() -> None:
+    """Failures each 3 s that take an hour to be found, with groups that run on: a number, or refused with a message."""
+    kind = {**GPU, "rate": "1 / 3 s", "detect": "1 h"}
+    groups = {"replica_group": {"stall": "8 s", "catch_up": "5 s"}}
+    with suppress(GemsimError):
+        assert job(groups, checkpoint(), kinds=[kind], mode="in_place").horizon == 5000.0

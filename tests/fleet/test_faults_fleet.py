@@ -130,10 +130,8 @@ def the_count_goes_with_the_place() -> Fault:
 
     def blame(original: Make) -> Make:
         def at_place(fleet: Any, gpu: int, now: float) -> Any:
-            moved, fleet.moved = fleet.moved, {}
-            found = original(fleet, gpu, now)
-            fleet.moved = moved
-            return found
+            with replaced(ENGINE + "fleet:Fleet.node_in", lambda _: lambda _fleet, place: place):
+                return original(fleet, gpu, now)
 
         return at_place
 
@@ -165,7 +163,7 @@ def chains_go_on() -> Fault:
     """A failure that follows another has the marks of the first."""
 
     def same(original: Make) -> Make:
-        return lambda trace, event, device, now: original(trace, replace(event, again=0), device, now)
+        return lambda trace, event, device, now: original(trace, event._replace(again=0), device, now)
 
     return replaced("gemsim.failures.trace:Trace.follower", same)
 
@@ -217,6 +215,37 @@ def borrowed_at_once() -> Fault:
     return pools_of(lambda plan: replace(plan, borrow_each=1e-9))
 
 
+def empty_places_fail() -> Fault:
+    """What strikes a place strikes, whether anybody stands there or not."""
+
+    def anyway(original: Make) -> Make:
+        def struck(fleet: Any, event: Any, now: float) -> Any:
+            return original(fleet, event, now) if event.bound or event.unit >= 16 else event.unit
+
+        return struck
+
+    return on_fleet("struck", anyway)
+
+
+def who_left_is_still_there() -> Fault:
+    """A node that was sent to repair is still found in its place."""
+
+    def stays(original: Make) -> Make:
+        def away(fleet: Any, nodes: list[int], *rest: Any) -> None:
+            places = {node: fleet.where(node) for node in nodes}
+            original(fleet, nodes, *rest)
+            fleet.place_of.update(places)
+
+        return away
+
+    return on_fleet("_send_away", stays)
+
+
+def nodes_are_lost() -> Fault:
+    """Nobody comes back from repair."""
+    return replaced(ENGINE + "pools:Pools.send_for", NOTHING)
+
+
 @pytest.mark.parametrize(
     ("fault", "check"),
     [
@@ -239,6 +268,9 @@ def borrowed_at_once() -> Fault:
         (chains_go_on, nodes.test_a_chain_ends_with_its_mark),
         (the_guilty_one_is_found, nodes.test_misdiagnosis_takes_a_healthy_node_and_the_faulty_one_its_place),
         (cold_spares_fail, nodes.test_a_device_in_no_place_is_not_seen),
+        (empty_places_fail, nodes.test_nobody_fails_in_an_empty_place),
+        (who_left_is_still_there, nodes.test_a_replacement_that_breaks_while_it_is_started),
+        (nodes_are_lost, nodes.test_a_replacement_that_breaks_while_it_is_started),
         (all_start_alike, nodes.test_hot_then_warm_then_cold),
         (crews_without_limit, check_waits),
         (one_spare_more, check_waits),

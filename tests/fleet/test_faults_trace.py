@@ -188,7 +188,7 @@ def numbered_by_time() -> Fault:
     def renumber(original: Make) -> Make:
         def draw(*args: Any, **keys: Any) -> Any:
             trace = original(*args, **keys)
-            trace.wall = [replace(event, number=number) for number, event in enumerate(trace.wall)]
+            trace.wall = [event._replace(number=number) for number, event in enumerate(trace.wall)]
             return trace
 
         return draw

@@ -256,6 +256,14 @@ def test_repair_cures_a_lemon(silent: float, failures: int) -> None:
     check_cure(silent, failures)
 
 
+@pytest.mark.parametrize(("silent", "idle"), [(0.0, 0), (0.5, 1)])
+def test_a_cured_lemon_does_not_fail_standing_by(silent: float, idle: int) -> None:
+    """Node 1 is mended at 400 and stands by at 600, when a lemon in its place would fail."""
+    of = job(kinds=[LEMON], hot=1, fleet={"repair": mending(300.0, silent=silent)})
+    row = play(of, THERE_AND_BACK[0], Blow("gpu", 600.0, 4, bound=True))
+    assert (row["failures"], row["failures_idle"]) == (1, idle)
+
+
 def test_without_a_plan_of_repair_a_lemon_stays_one() -> None:
     kind = {**LEMON, "repair": "300 s"}
     assert play(job(kinds=[kind], hot=1), *THERE_AND_BACK)["failures"] == 3
