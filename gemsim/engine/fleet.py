@@ -196,15 +196,14 @@ class Fleet:
         """Whether all places are taken, and nothing is to be done to the nodes in them."""
         return not (self.coming or self.vacant or self.drawn or self.worn)
 
-    def swap(self, strike: Strike, called: float, until: float) -> None:
+    def swap(self, strike: Strike, ready: float, until: float) -> None:
         """One that stands by takes the place of a node that leaves a complete job, which runs again at `until`: what
         `replace` and then `settle_in` come to."""
-        marks = self._marks(strike.event)
         (place,) = strike.slots
-        self._send_away([self._leaver(place, strike.event)], strike, marks)
-        taken = self.pools.take(1, strike.wall, marks, begin=called)
+        self._send_away([self._leaver(place, strike.event)], strike, self._marks(strike.event))
+        node = self.pools.fetch(strike.wall, ready)
         self.pools.settle(until)
-        self._put(place, taken.nodes[0])
+        self._put(place, node)
         self._note_cured()
         self.left.clear()
 
@@ -306,9 +305,10 @@ class Fleet:
         """Repair makes a lemon ordinary, unless it silently failed."""
         back = self.pools.came_back()
         if self.lemons and self.plan.repair is not None:
-            for _, unit, mended in back:
-                if mended:
-                    self.cured.update(self.pools.nodes_of(unit))
+            units = [unit for _, unit, mended in back if mended]
+            self.cured.update(units)
+            if self.plan.spares.unit > 1:
+                self.cured.update(node for unit in units for node in self.pools.nodes_of(unit))
 
     def count(self) -> None:
         """Take over what the pools have counted."""

@@ -177,10 +177,12 @@ class Job:
             return
         recovery = self._recovery()
         before = self.ledger.lost_to_failures
+        wasted, stops = self.ledger.wasted, self.tally.stopped_lost
         self._strike(recovery, strike)
-        self.tally.interruptions += 1
         yield from self._stand_still(recovery)
         self.tally.close(self.scenario, recovery.strikes, recovery.plan, self.ledger.lost_to_failures - before)
+        if self.tally.stopped_lost > stops:
+            self.tally.stopped_wasted += self.ledger.wasted - wasted
         self._resume(recovery)
 
     def _wait_for_those_back(self) -> Generator[simpy.Event, Any, None]:

@@ -57,7 +57,7 @@ class Plain:
         if not now < end >= ready:
             return None
         if strike.slots:
-            self.fleet.swap(strike, called, end)
+            self.fleet.swap(strike, ready + self.fleet.activation, end)
         self._book(strike, version, plan, down)
         self.progress.begin(version, end)
         return end
@@ -70,7 +70,6 @@ class Plain:
         partial = phase.within * progress.share
         ledger.waste((life.base + phase.steps - version) * self.scenario.useful_step + partial)
         book_all(ledger, down)
-        self.tally.interruptions += 1
         self.tally.close(self.scenario, [strike], plan, ledger.lost_to_failures - before)
         if strike.damage.hosts:
             self.stores.losses.append((strike.wall, strike.damage))

@@ -145,6 +145,11 @@ class Pools:
             return inf
         return begin + self._plan.activation[state.first]
 
+    def fetch(self, now: float, ready: float) -> int:
+        """The node that `at_hand` spoke of is the job's; it has started at wall time `ready`."""
+        self._met = max(self._met, ready)
+        return self._state.pop(self._state.first, now)
+
     def idle_node(self, number: int) -> int | None:
         """The spare `number` (from 0) among those that are powered, hot ones first; None when fewer stand idle."""
         for kind in (HOT, WARM):

@@ -67,7 +67,7 @@ class Progress:
             missing = self._book(piece, lost)
             if missing:
                 self.capacity.note(begin, begin + missing / lost / self.scenario.useful_step, lost)
-                self.tally.charge(causes, missing)
+                self.tally.charge(causes, missing, touched=bool(self.capacity.out))
         self.capacity.settle(now)
 
     def _pieces(self, seconds: float, now: float) -> list[tuple[float, float, list[str]]]:

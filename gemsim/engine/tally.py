@@ -30,6 +30,8 @@ class Tally:
     selections: int = 0  # times that hosts were chosen anew
     borrowed: int = 0  # nodes taken from other jobs
     retired: int = 0  # nodes given up for good
+    stopped_lost: float = 0.0  # seconds of restart and the like that stops on purpose took
+    stopped_wasted: float = 0.0  # what of that is progress lost and its retrieval
     touch_failures: int = 0
     touch_lost: float = 0.0
     by_class: dict[str, list[float]] = field(default_factory=dict)  # class -> [count, seconds lost]
@@ -38,9 +40,13 @@ class Tally:
 
     def close(self, scenario: Scenario, strikes: list[Strike], plan: Plan, cost: float) -> None:
         """One recovery is over by `plan`: its cost goes to the failure that began it."""
+        struck = [s for s in strikes if scenario.classes[s.event.index].scope != "planned"]
+        if not struck:
+            self._stopped(scenario, strikes[0], plan, cost)
+            return
+        strikes = struck
+        self.interruptions += 1
         self.unrecoverable += plan.tier == START
-        if len(strikes) > 1:
-            strikes = [s for s in strikes if scenario.classes[s.event.index].scope != "planned"] or strikes
         self.rollbacks += len(strikes) if plan.version is not None else 0
         for number, strike in enumerate(strikes):
             touched = self._count(scenario, strike, plan.tier)
@@ -49,11 +55,20 @@ class Tally:
                 self.touch_lost += cost if touched else 0.0
                 self.by_class[scenario.classes[strike.event.index].name][1] += cost
 
-    def charge(self, causes: list[str], seconds: float) -> None:
-        """Seconds lost after a recovery, by capacity that is out or comes back: in equal parts to what began it."""
+    def _stopped(self, scenario: Scenario, strike: Strike, plan: Plan, cost: float) -> None:
+        """A stop on purpose, which is no failure: its cost is told by class, and taken off that of the failures."""
+        known = self.by_class.setdefault(scenario.classes[strike.event.index].name, [0, 0.0])
+        known[0] += 1
+        known[1] += cost
+        self.by_tier[plan.tier] += 1
+        self.stopped_lost += cost
+
+    def charge(self, causes: list[str], seconds: float, *, touched: bool = True) -> None:
+        """Seconds lost before or after a recovery, by capacity that is out or comes back (`touched`: of units of a
+        tier), or by the pace of a slow node: in equal parts to what began it."""
         for cause in causes:
             self.by_class.setdefault(cause, [0, 0.0])[1] += seconds / len(causes)
-        self.touch_lost += seconds
+        self.touch_lost += seconds if touched else 0.0
 
     def count_out(self, scenario: Scenario, strike: Strike, tier: str) -> None:
         """A failure of what was out already: it stops nobody, so it is no fall-back either."""

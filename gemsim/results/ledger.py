@@ -51,6 +51,11 @@ class Ledger:
         return fsum(self.seconds.values())
 
     @property
+    def wasted(self) -> float:
+        """Progress lost, and its retrieval: what GEMINI counts as wasted."""
+        return self.seconds["wasted"] + self.seconds["recovery"]
+
+    @property
     def lost_to_failures(self) -> float:
         """Detection, wasted progress, recovery, restart, waiting, and work missing while capacity is out."""
         return fsum(_lost(self.seconds))

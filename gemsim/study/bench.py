@@ -1,4 +1,4 @@
-"""What a replication costs in CPU seconds: over the size of the fleet, and of three cases that others have or asked for.
+"""What a replication costs in CPU seconds: over the size of the fleet, and in three cases that others have or want.
 
 Times are medians of CPU time in this process. On a shared machine trust their ratios more than the seconds.
 """
@@ -39,7 +39,7 @@ SERVERS_16K: Mapping[str, Any] = {  # the peer's larger run, all of it four time
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A fleet of `gpus` GPUs for 54 days: CPU seconds and failures of a replication; CPU seconds of one more failure."""
+    """A fleet of `gpus` GPUs for 54 days: CPU seconds and failures of a run, CPU seconds of one more failure."""
 
     gpus: int
     cpu: float

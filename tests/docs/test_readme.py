@@ -88,10 +88,21 @@ def test_a_relative_link_leads_somewhere(page: Path) -> None:
 def test_the_study_of_the_readme_passes_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (example,) = _blocks(README, "yaml")
+    example, _ = _blocks(README, "yaml")
     assert len(example.splitlines()) <= 20
     monkeypatch.chdir(tmp_path)
     Path(OWN_STUDY).write_text(example, encoding="utf-8")
+    assert main(["check", OWN_STUDY]) == 0
+    assert "0 infeasible" in capsys.readouterr().out
+
+
+def test_the_fleet_of_the_readme_stands_in_that_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example, fleet = _blocks(README, "yaml")
+    study = example.replace("failures: llama3-2024\n", fleet).replace("  spare_nodes: 2\n", "")
+    monkeypatch.chdir(tmp_path)
+    Path(OWN_STUDY).write_text(study, encoding="utf-8")
     assert main(["check", OWN_STUDY]) == 0
     assert "0 infeasible" in capsys.readouterr().out
 
