@@ -20,7 +20,7 @@ from gemsim.spec.systems import system
 
 HERE = Path(__file__).resolve().parent
 END = "<!-- end of table -->"
-UNBUILT = ("E2.continue")
+UNBUILT = ("E2.continue",)
 """Outcomes of class A or B that are not judged, since what they need is not built."""
 
 

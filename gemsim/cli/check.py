@@ -140,11 +140,11 @@ def failures_per_run(spec: StudySpec) -> float:
     """Expected failures of one run: rates times the horizon, or times the useful time of a work target (at least)."""
     seconds = spec.run.horizon if spec.run.horizon is not None else (spec.run.steps or 0) * spec.workload.step
     cluster = spec.cluster
-    rates = [
-        one.job_rate(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node) * (one.frailty.mean if one.frailty is not None else 1.0)
-        for one in spec.failures.resolved()
-    ]
-    return sum(rates) * seconds
+    rate = 0.0
+    for one in spec.failures.resolved():
+        multiple = 1.0 if one.frailty is None else one.frailty.mean
+        rate += one.job_rate(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node) * multiple
+    return rate * seconds
 
 
 def _section(title: str, note: str) -> None:

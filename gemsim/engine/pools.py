@@ -148,6 +148,7 @@ class Pools:
     def fetch(self, now: float, ready: float) -> int:
         """The node that `at_hand` spoke of is the job's; it has started at wall time `ready`."""
         self._met = max(self._met, ready)
+        self._state.settle(now)
         return self._state.pop(self._state.first, now)
 
     def idle_node(self, number: int) -> int | None:

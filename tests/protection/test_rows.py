@@ -109,8 +109,8 @@ def test_a_page_finer_than_the_span_can_put_all_rows_into_few_stripes(page: int)
 
 @pytest.mark.parametrize(("k", "stripes", "survives"), [(332, 304, False), (333, 303, True), (341, 296, False)])
 def test_stripes_whose_number_shares_a_factor_with_the_spacing(k: int, stripes: int, survives: bool) -> None:
-    """6.6 GB in pages of 64 KiB, 32 from row to row: of 304 = 16 x 19 stripes a burst meets 19 different ones, so 63 rows
-    take 4 chunks of one; of 303 it meets all. Taken as adjacent pages each survives."""
+    """6.6 GB in pages of 64 KiB, 32 from row to row: of 304 = 16 x 19 stripes a burst meets 19 different ones, so 63
+    rows take 4 chunks of one; of 303 it meets all. Taken as adjacent pages each survives."""
     one = PageStripes(-(-int(6.6e9) // 2**16), k, 1, "interleaved")
     assert one.stripes == stripes
     assert (decodable_share(one, 63, "32 pages apart") == 1.0) is survives
