@@ -183,8 +183,7 @@ MEANINGS: dict[str, str] = {
     "protection.stripe.mapping": "Which page is in which stripe; only for `layout: gpu`.",
     "protection.stripe.cadence": "Steps between encodes.",
     "protection.stripe.copy": "Code the state itself, or a copy that is kept beside it.",
-    "protection.stripe.scrub": "Time in which all coded pages are read once in the background; only for "
-    "`layout: gpu`.",
+    "protection.stripe.scrub": "Time in which all coded pages are read once in the background; only for `layout: gpu`.",
     "protection.stripe.buckets": "Parts in which update and encode go; shortens the window for a lost page.",
     "protection.stripe.encode": "Stop for the encode, or run it beside the next step.",
     "protection.stripe.rebuild": "How a lost member comes back; not for `layout: gpu`.",

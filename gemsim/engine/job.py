@@ -78,9 +78,11 @@ class Job:
             limit = min(horizon, now + progress.left(wanted))
             when = self.injector.peek(now, progress.exposure, advancing=True)
             stall = inf if capacity.tier is None else capacity.next_stall(now)
-            self.now = now + max(0.0, min(when, stall, limit) - now)
+            stop = min(when, stall, limit)
+            if stop > now:
+                self.now = now + (stop - now)
             progress.advance(self.now - now, self.now)
-            if min(when, stall) >= limit:
+            if stop == limit:
                 if limit == horizon or self._steps_wanted() <= wanted:
                     break  # else what groups that were out did not do is still to be done
             elif stall <= when:

@@ -55,7 +55,8 @@ class Progress:
         if self._last[0] != wanted:
             life = self.life
             self._last = (wanted, life.timeline.done(wanted - life.base))
-        return max(0.0, self._last[1] - self.running)
+        left = self._last[1] - self.running
+        return left if left > 0.0 else 0.0
 
     def advance(self, seconds: float, now: float) -> None:
         """Book the running seconds up to `now`, piece by piece where groups are out."""

@@ -71,7 +71,7 @@ class Timeline:
         pace = self.step
         for stall in self.stalls:
             pace += stall.seconds / stall.every
-        steps = max(0, floor(running / pace))
+        steps = int(running / pace) if running > 0.0 else 0
         begun = self.start(steps)
         while begun > running and steps > 0:
             steps = max(0, steps - max(1, floor((begun - running) / pace)))
