@@ -26,8 +26,8 @@ FLEET: dict[str, str] = {
     "fleet.spares.hot": "Nodes that stand by and are taken first; repaired nodes make up their number again.",
     "fleet.spares.warm": "Nodes that are powered, and can fail; taken when no hot one is left.",
     "fleet.spares.cold": "Nodes that are off, and cannot fail; taken when no warm one is left either.",
-    "fleet.spares.unit": "What comes and goes as one, in repair too. `rack` needs `cluster.replace: rack` and whole "
-    "racks of each kind.",
+    "fleet.spares.unit": "What comes and goes as one, in repair too. A tray counts as a node. `rack` needs "
+    "`cluster.replace: rack` and whole racks of each kind.",
     "fleet.spares.activation": "From the call for a spare until it can start, by kind.",
     "fleet.spares.join_fails": "P(a spare that is called does not start); it goes to repair, and the next is tried.",
     "fleet.spares.join_timeout": "From when it should have started until that is noticed.",

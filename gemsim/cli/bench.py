@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   gemsim bench --quick
-  gemsim bench --json > bench.json
+  gemsim bench --json
 """
 
 

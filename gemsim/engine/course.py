@@ -38,11 +38,14 @@ class Course:
             ("recovery", self.recovery),
         ]
 
-    def lengths(self, held_up: float) -> tuple[float, float]:
-        """Seconds of all steps, and of those after the detection."""
-        waiting = self.waiting(held_up)
-        whole = self.detection + self.planned + waiting + self.restart + self.recovery
-        return whole, self.planned + waiting + self.restart + self.recovery
+    def length(self, held_up: float) -> float:
+        """Seconds of all steps."""
+        return self.detection + self.planned + self.waiting(held_up) + self.restart + self.recovery
+
+    @property
+    def work(self) -> float:
+        """Seconds that pass after the detection, however long ago that was: all but the wait for nodes."""
+        return self.planned + max(self.activation, self.device) + self.restart + self.recovery
 
 
 def longer(one: Course, other: Course, held_up: float) -> Course:
@@ -50,14 +53,11 @@ def longer(one: Course, other: Course, held_up: float) -> Course:
 
     Where the other is longer for its detection alone, the job stands that much longer before the first step.
     """
-    (whole, rest), (other_whole, other_rest) = one.lengths(held_up), other.lengths(held_up)
-    total = max(whole, other_whole)
-    if other_rest > rest:
-        one, whole = other, other_whole
-    if total == inf:  # nobody is left who could come
-        return one
-    detection = one.detection + total - whole
-    return one if detection == one.detection else replace(one, detection=detection)
+    graver, milder = (other, one) if other.work > one.work else (one, other)
+    whole, total = graver.length(held_up), milder.length(held_up)
+    if whole >= total or total == inf:  # infinite: nobody is left who could come
+        return graver
+    return replace(graver, detection=total - graver.work)
 
 
 def length(down: Down) -> float:

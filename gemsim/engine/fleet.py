@@ -7,13 +7,14 @@ strikes a place strikes whoever stands there. What strikes a device strikes it w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import inf, isinf
+from math import inf
 
 from gemsim.engine.claims import HOT, WARM, Taken
 from gemsim.engine.pools import Pools
 from gemsim.engine.repair import Shop
+from gemsim.engine.retire import Retirement
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.failures.classes import NO_TIME, FailureClass
@@ -24,15 +25,6 @@ from gemsim.scenario.fleet import RepairPlan, Stage
 
 NOWHERE = -1
 ONE_STAGE = RepairPlan((Stage("repair", NO_TIME, 0.0, 0.0, 0),), 0.0, None)  # each repair in the time of its class
-
-
-@dataclass(slots=True)
-class Record:
-    """The failures of one node, for the rule that retires it."""
-
-    times: list[float]
-    score: float = 0.0
-    last: float = 0.0
 
 
 class Fleet:
@@ -51,8 +43,8 @@ class Fleet:
         self.left: list[int] = []  # nodes that have left since this was last read
         self.drawn: Event | None = None  # the failure after which all hosts are drawn anew
         self.cured: set[int] = set()  # nodes that repair made ordinary
-        self.records: dict[int, Record] = {}
-        self.per_node = [self._per_node(kind) for kind in scenario.classes]
+        self.retirement = Retirement()
+        self.per_node = [self.grid.per_node if kind.clock == "gpu" else 1 for kind in scenario.classes]
         spares = self.plan.spares
         of_their_own = spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold
         self.at_once = not of_their_own and spares.activation[HOT] == spares.activation[WARM]
@@ -158,9 +150,8 @@ class Fleet:
         found it before: then the job can save first."""
         kind = self.scenario.classes[event.index]
         hardware = kind.clock != "job" and kind.scope != "process"
-        retired = False
-        if hardware and self.plan.retire is not None:
-            retired = gpu // self.grid.per_node not in self.vacant and self._blame(gpu, now)
+        known = hardware and self.plan.retire is not None and gpu // self.grid.per_node not in self.vacant
+        retired = known and self._blame(gpu, now)
         strike = striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
         if not hardware or not strike.slots or not self.checked(event):
             return strike
@@ -177,9 +168,7 @@ class Fleet:
         come to yet has nobody to lose: None if all are such."""
         if self.coming:
             self._arrive(strike.wall)
-        places = strike.slots
-        if self.vacant:
-            places = tuple(place for place in places if place not in self.vacant)
+        places = tuple(place for place in strike.slots if place not in self.vacant) if self.vacant else strike.slots
         if not places:
             return None
         marks = self._marks(strike.event)
@@ -190,6 +179,13 @@ class Fleet:
         self.coming.append((places, taken, strike.event))
         self._note_cured()
         return taken
+
+    def slowest(self, nodes: int) -> float:
+        """Seconds that so many spares may take to start, whichever they are, without anybody from repair."""
+        plan = self.plan.spares
+        sizes = (plan.hot, plan.warm or plan.hot, plan.cold)
+        wait = max((t for t, size in zip(plan.activation, sizes, strict=True) if size), default=0.0)
+        return wait + plan.selection + (plan.borrow_each * nodes if plan.borrow else 0.0)
 
     @property
     def complete(self) -> bool:
@@ -291,15 +287,7 @@ class Fleet:
     def _blame(self, gpu: int, now: float) -> bool:
         """Count a failure of the node at this GPU; True when it is to go for good."""
         rule = self.plan.retire
-        if rule is None:
-            return False
-        record = self.records.setdefault(self.node_in(gpu // self.grid.per_node), Record([]))
-        if isinf(rule.half_life):
-            record.times = [when for when in record.times if now - when <= rule.window] + [now]
-            return len(record.times) >= rule.failures
-        record.score = record.score * 0.5 ** ((now - record.last) / rule.half_life) + 1.0
-        record.last = now
-        return record.score >= rule.failures
+        return rule is not None and self.retirement.due(rule, self.node_in(gpu // self.grid.per_node), now)
 
     def _note_cured(self) -> None:
         """Repair makes a lemon ordinary, unless it silently failed."""
@@ -317,6 +305,3 @@ class Fleet:
 
     def _marks(self, event: Event) -> Callable[[str], float]:
         return partial(self.trace.mark, event)
-
-    def _per_node(self, kind: FailureClass) -> int:
-        return self.grid.per_node if kind.clock == "gpu" else 1

@@ -52,9 +52,7 @@ class Job:
         self.progress = Progress(scenario, self.history, self.ledger, self.tally, self.capacity)
         self.hidden = self.progress.hidden
         self.unseen = Unseen(scenario, self.injector, self.striker, self.fleet, self.capacity)
-        self.plain = Plain(
-            scenario, self.injector, self.striker, self.fleet, self.stores, self.progress, self.ledger, self.tally
-        )
+        self.plain = Plain(scenario, self.injector, self.striker, self.fleet, self.stores, self.progress, self.tally)
         self.progress.begin(0, 0.0)
 
     @property
@@ -74,6 +72,8 @@ class Job:
             now = self.now
             if self.fleet.lemons and capacity.tier is None:
                 self._drop_misses()
+            elif self.scenario.shrunk is not None and self.fleet.coming:
+                self._leave_out()
             wanted = self._steps_wanted() if self.scenario.work_steps else 0
             limit = min(horizon, now + progress.left(wanted))
             when = self.injector.peek(now, progress.exposure, advancing=True)
@@ -280,9 +280,16 @@ class Job:
         if self.capacity.tier is not None or self.capacity.missing:
             self.capacity.restart(recovery.version, self.now)
         if self.scenario.shrunk is not None:
-            for places, taken, event in self.fleet.coming:
-                lacking = frozenset(("node", place) for place in places)
-                self.capacity.take_out(lacking, taken.ready, self.scenario.classes[event.index].name)
+            self._leave_out()
+
+    def _leave_out(self) -> None:
+        """The groups of a job that shrinks that lack a node are out until it is there, as far as is known now: who
+        comes from repair first goes to whoever has waited longest."""
+        for unit in self.capacity.out.values():
+            unit.ready = unit.until = self.now
+        for places, taken, event in self.fleet.coming:
+            lacking = frozenset(("node", place) for place in places)
+            self.capacity.take_out(lacking, taken.ready, self.scenario.classes[event.index].name)
 
     def _go_on_without(self, recovery: Recovery) -> None:
         """What was struck is out until it is back; the row remaps of these failures are served there."""

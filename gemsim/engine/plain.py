@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
-from gemsim.engine.course import Course, Down, book_all, length, longer
+from gemsim.engine.course import Course, Down, book_all, length
 from gemsim.engine.faults import Injector
 from gemsim.engine.fleet import Fleet
 from gemsim.engine.progress import Progress
@@ -18,7 +18,6 @@ from gemsim.engine.strike import NO_WARNING, Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.tier import START, Plan, state_is_intact
-from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
 
@@ -27,10 +26,10 @@ class Plain:
 
     def __init__(
         self, scenario: Scenario, injector: Injector, striker: Striker, fleet: Fleet, stores: Stores,
-        progress: Progress, ledger: Ledger, tally: Tally,
+        progress: Progress, tally: Tally,
     ) -> None:  # fmt: skip
         self.scenario, self.injector, self.fleet, self.stores = scenario, injector, fleet, stores
-        self.progress, self.ledger, self.tally = progress, ledger, tally
+        self.progress, self.ledger, self.tally = progress, progress.ledger, tally
         self.tiers = [tier for tier in scenario.tiers if isinstance(tier, Checkpoint)]
         self.possible = striker.placeless and not any(tier.invalid for tier in self.tiers)
         self._plans = {tier.number: Plan(tier.name, 0, seconds=tier.read) for tier in self.tiers}
@@ -103,7 +102,7 @@ class Plain:
         if known is not None:
             return known
         fresh = Course(strike.detect, 0.0, activation, strike.wait, restart, recovery)
-        down = longer(fresh, Course(recovery=recovery), held_up).steps(held_up)
+        down = fresh.steps(held_up)
         if not held_up:
             self._known[key] = down
         return down

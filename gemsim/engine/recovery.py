@@ -54,6 +54,7 @@ class Recovery:
         self.saving_until = 0.0  # wall time at which a save on notice ends
         self.stopped_until = 0.0  # wall time at which a planned stop, with the save before it, ends
         self.asked: list[tuple[Taken, float, float]] = []  # replacements; when the failure was known; when it struck
+        self.without: list[Taken] = []  # of these, those that the job does not wait for
         self.ready = 0.0  # wall time at which they are at hand; what it takes to start them comes on top
         self.course = NO_COURSE
         self.down: Down = []
@@ -89,12 +90,12 @@ class Recovery:
         self._lose_work()
         self._replace_nodes(strike)
         fresh = self._course(strike, failed, remaps > 0)
-        held_up = 0.0 if self.plan.out or self._shrinks() else self.ready - now  # those left wait for nobody
+        held_up = 0.0 if self.plan.out else self.ready - now  # those left wait for nobody
         again = self._again(fresh)
         if left_out and not self.plan.out:  # whoever was to come back later has to be there now
             for earlier in self.strikes[:-1]:
                 again = longer(self._course(earlier, 0.0, False), again, held_up)
-        self.course = longer(fresh, again, held_up)
+        self.course = fresh if self.course is NO_COURSE else longer(fresh, again, held_up)
         self.down = self.course.steps(held_up)
 
     def _decide(self) -> float:
@@ -123,14 +124,6 @@ class Recovery:
         recovery = max(before.recovery, fresh.recovery)
         return Course(before.detection, fresh.planned, before.activation, before.device, before.restart, recovery)
 
-    def _shrinks(self) -> bool:
-        """Whether the job starts again without the groups that lack a node, because nobody is at hand for them."""
-        tier = self.scenario.shrunk
-        if tier is None or self.in_place or not self.fleet.vacant:
-            return False
-        lacking = frozenset(("node", place) for place in self.fleet.vacant)
-        return len(tier.units_of(lacking, self.scenario.platform.grid)) <= tier.most_out(self.scenario.platform.grid)
-
     def _ask(self, taken: Taken | None, strike: Strike) -> None:
         """Note replacements that were asked for."""
         if taken is not None:
@@ -139,19 +132,38 @@ class Recovery:
 
     def held_longer(self) -> float:
         """Seconds by which what befell the spares meanwhile holds up the job beyond what was thought."""
-        if not self.asked or self.plan.out or self._shrinks():
+        if not self.asked or self.plan.out:
             return 0.0
         before, self.ready = self.ready, self._at_hand()
         return max(0.0, self.ready - before) if self.ready < inf else 0.0
 
     def _at_hand(self) -> float:
         """Wall time from which the last replacement could start; that of its failure where it could at once."""
+        if self.scenario.shrunk is not None:
+            self.without = self._lacking()
         activation = self.fleet.activation
         latest = -inf
         for taken, known, struck in self.asked:
-            ready = taken.ready - activation
-            latest = max(latest, struck if ready <= known else ready)
+            if taken not in self.without:
+                ready = taken.ready - activation
+                latest = max(latest, struck if ready <= known else ready)
         return latest
+
+    def _lacking(self) -> list[Taken]:
+        """The requests that a job that shrinks does not wait for: nobody is there but, some day, from repair. It starts
+        again without the groups that lack a node, if any group is left."""
+        tier, grid = self.scenario.shrunk, self.scenario.platform.grid
+        if tier is None or self.in_place:
+            return []
+        known = {id(taken): when for taken, when, _ in self.asked}
+        late = [
+            (places, taken)
+            for places, taken, _ in self.fleet.coming
+            if taken.ready > known.get(id(taken), -inf) + self.fleet.slowest(taken.count)
+        ]
+        lacking = frozenset(("node", place) for places, _ in late for place in places)
+        enough = len(tier.units_of(lacking, grid)) <= tier.most_out(grid)
+        return [taken for _, taken in late] if enough else []
 
     def catch_up(self, seconds: float) -> None:
         """No failure: stand still until what comes back has caught up."""
@@ -208,7 +220,7 @@ class Recovery:
         return Course(
             detection=strike.detect,
             planned=max(0.0, self.stopped_until - strike.wall),
-            activation=self.fleet.activation if strike.slots and not self._shrinks() else 0.0,
+            activation=self.fleet.activation if strike.slots and self.ready > -inf else 0.0,
             device=device,
             restart=restart.seconds(strike.damage),
             recovery=recovery,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gemsim.results.estimate import Floats, Interval, mean_interval, paired_interval
 
 TIE_BAND = 0.0005  # ETTR differences below this are no reason to pay for anything
+TOO_WIDE = 0.01  # half-width of a paired difference beyond which a tie says nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,12 +27,16 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What one group decides: indices into the table; `differences` are paired, against the reference."""
+    """What one group decides: indices into the table; `differences` are paired, against the reference.
+
+    `unsure` is the design that would be best, where only an interval too wide to choose by ties it; then none is.
+    """
 
     reference: int | None
     best: int | None
     tied: tuple[int, ...]
     differences: Mapping[int, Interval]
+    unsure: int | None = None
 
 
 def tie_band(difference: Interval) -> float:
@@ -43,7 +48,8 @@ def tie_band(difference: Interval) -> float:
 def choose(candidates: Sequence[Candidate]) -> Choice:
     """The reference, the tied and the best of one group of distinct designs (model.md, section 7).
 
-    Without a design that meets the requirement there is neither a reference nor a best.
+    Without a design that meets the requirement there is neither a reference nor a best. Where the half-width of the
+    cheapest tied design is over TOO_WIDE there is a reference and no best: more replications have to tell.
     """
     allowed = [candidate for candidate in candidates if candidate.meets]
     if not allowed:
@@ -52,7 +58,10 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
     differences = {c.index: paired_interval(c.ettr, reference.ettr) for c in candidates}
     tied = [c for c in allowed if abs(differences[c.index].value) <= tie_band(differences[c.index])]
     best = min(tied, key=_cost)
-    return Choice(reference.index, best.index, tuple(c.index for c in tied), differences)
+    indices = tuple(c.index for c in tied)
+    if differences[best.index].half_width > TOO_WIDE:
+        return Choice(reference.index, None, indices, differences, unsure=best.index)
+    return Choice(reference.index, best.index, indices, differences)
 
 
 def _cost(candidate: Candidate) -> tuple[float, float, int]:

@@ -21,12 +21,14 @@ import pyarrow as pa
 from gemsim.results import estimate
 from gemsim.results.choice import Candidate, Choice, choose
 from gemsim.results.estimate import Floats, Interval
+from gemsim.results.families import Family, GroupKey, family, kin
 from gemsim.results.ledger import LEDGER
 from gemsim.results.rows import FLEET, NUMBERS
 
 RESULT_COLUMNS = (
     *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
+    *("fleet_diff", "fleet_diff_lo", "fleet_diff_hi"),
     *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
     *("cost_s_per_failure_analytic", "overhead_analytic"),
@@ -60,7 +62,6 @@ EXTRAPOLATED = "EXTRAPOLATED"  # in a note: a cost lies beyond what its profile 
 BEYOND_PROFILE = "costs extrapolated beyond their profile"
 
 Row = dict[str, Any]
-GroupKey = tuple[tuple[str, str], ...]  # what the group holds fixed, with its value
 
 
 class Bound(Protocol):
@@ -85,6 +86,7 @@ class Point:
     reason: str = ""
     static: Mapping[str, Any] = field(default_factory=dict)
     twin: Mapping[str, Any] = field(default_factory=dict)
+    protection: GroupKey = ()  # what it varies of the protection
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,15 @@ class Summary:
     """The table (a row per point, in order), the choice of each group, of each variant within it, and of each job.
 
     `jobs` sets all designs of one job beside the one with the largest ETTR, whatever restart mode or layout they
-    assume, where the variants of a study are called "job: system".
+    assume, where the variants of a study are called "job: system". `families` set groups that differ in the fleet
+    alone beside each other.
     """
 
     rows: tuple[Row, ...]
     choices: Mapping[GroupKey, Choice]
     within: Mapping[tuple[GroupKey, str], Choice]
     jobs: Mapping[str, Choice] = field(default_factory=dict)
+    families: Sequence[Family] = ()
 
 
 def by_design(table: pa.Table, replications: int) -> dict[str, dict[str, Floats]]:
@@ -152,7 +156,7 @@ def summarise(
     for key, members in groups.items():
         _mark(members, rows, choices[key])
     jobs = {job: _choose(members, rows, runs, require) for job, members in _by_job(points).items()}
-    return Summary(tuple(rows), choices, within, jobs)
+    return Summary(tuple(rows), choices, within, jobs, _families(groups, choices, rows, runs))
 
 
 def job_named(variant: str) -> str:
@@ -253,6 +257,28 @@ def _mark(members: Sequence[Point], rows: Sequence[Row], choice: Choice) -> None
             rows[point.index]["tied"] = point.id in tied
     if choice.best is not None:
         rows[choice.best]["best"] = True
+
+
+def _families(
+    groups: Mapping[GroupKey, Sequence[Point]],
+    choices: Mapping[GroupKey, Choice],
+    rows: Sequence[Row],
+    runs: Mapping[str, Mapping[str, Floats]],
+) -> list[Family]:
+    """Compare groups that differ in the fleet alone, and write the differences into the rows of their points."""
+    found = []
+    competing = {key: frozenset(point.protection for point in members) for key, members in groups.items()}
+    for rest, keys in kin(competing).items():
+        stands_for = {key: choices[key].reference if choices[key].best is None else choices[key].best for key in keys}
+        picks = {key: index for key, index in stands_for.items() if index is not None}
+        if len(picks) < 2:
+            continue
+        members = [point for key in keys for point in groups[key] if rows[point.index]["ettr"] is not None]
+        ettr = {point.index: runs[point.id]["productive_s"] / runs[point.id]["wall_s"] for point in members}
+        found.append(family(rest, picks, ettr))
+        for index, apart in found[-1].differences.items():
+            rows[index] |= _bounds("fleet_diff", apart)
+    return found
 
 
 def _candidate(row: Row, index: int, run: Mapping[str, Floats], require: Require) -> Candidate:

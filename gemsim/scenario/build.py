@@ -164,7 +164,7 @@ def _saying(tier: Checkpoint, interval: float, rate: float, *, optimal: bool) ->
     if tier.every == NEVER:
         return f"Tier {tier.name}: no failure reaches it, so it is never written"
     kind = ", optimal" if optimal else ", as given"
-    if optimal and optimal_interval(tier.blocked, rate) < _write(tier):
+    if optimal and optimal_interval(tier.blocked, rate) < tier.lag:
         kind = ", its write time: the optimum would be shorter"
     steps = "step" if tier.every == 1 else f"{tier.every} steps"
     return f"Tier {tier.name}: saves every {steps} ({text(interval, 'time')} of work{kind}); {_reached(rate)}"
@@ -183,14 +183,11 @@ def reaching(found: tuple[Branch, ...], number: int) -> float:
 
 
 def best_every(running: Timeline, tier: Checkpoint, rate: float) -> int:
-    """Steps between saves at the exact renewal optimum for `rate` roll-backs per second, not below the write time."""
+    """Steps between saves at the exact renewal optimum for `rate` roll-backs per second; no save begins before the last
+    is written."""
     others = sum(s.seconds / s.every for s in running.stalls if s.tier != tier.number)
     pace = running.step + others  # encodes included
     best = optimal_interval(tier.blocked, rate) if rate > 0.0 else float("inf")
     if isinf(best):
         return NEVER
-    return max(1, round(best / pace), -int(-_write(tier) // pace))
-
-
-def _write(tier: Checkpoint) -> float:
-    return tier.lag or tier.blocked
+    return max(1, round(best / pace), -int(-tier.lag // pace))

@@ -24,7 +24,7 @@ def refuse_spares(spares: SparesSpec | None, cluster: ClusterSpec) -> None:
             "say all spares under fleet.spares and remove cluster.spare_nodes",
             at=("fleet", "spares"),
         )
-    if spares.unit == "node":
+    if spares.unit != "rack":  # a tray is a node here
         return
     if cluster.replace != "rack":
         raise ValueRefused(

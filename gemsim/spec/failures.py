@@ -112,9 +112,8 @@ class FailureClassSpec(Model):
             raise ValueRefused("missing for scope memory", "a share", "add e.g. contained: 0.45", at=("contained",))
         for field, scope in self.inapplicable().items():
             if field in self.model_fields_set and getattr(self, field) is not None:
-                raise ValueRefused(
-                    f"does not apply to scope {self.scope}", f"goes with scope {scope}", f"remove {field}", at=(field,)
-                )
+                what = f"does not apply to scope {self.scope}"
+                raise ValueRefused(what, f"goes with scope {scope}", f"remove {field}", at=(field,))
         self._fleet_keys()
         return self
 
@@ -133,8 +132,8 @@ class FailureClassSpec(Model):
                 todo = f"remove {field}" if given else f"add e.g. {field}: {example}"
                 raise ValueRefused(what, f"goes with scope {scope}", todo, at=(field,))
         if self.scope == "planned" and self.detect.mean > 0.0:
-            what, allowed = "does not apply to scope planned, which is announced", "0 s"
-            raise ValueRefused(what, allowed, "remove detect", at=("detect",))
+            what = "does not apply to scope planned, which is announced"
+            raise ValueRefused(what, "0 s", "remove detect", at=("detect",))
         for field in self.of_devices():
             if self.clock == "job":
                 raise ValueRefused(
@@ -185,6 +184,7 @@ class MixSpec(Model):
     title: str
     source: str
     notes: str = ""
+    base: str | None = None  # another mix, whose classes come first
     classes: tuple[FailureClassSpec, ...]
 
     @model_validator(mode="after")
@@ -210,9 +210,10 @@ def mix(name: str) -> MixSpec:
 @cache
 def _mix(path: Path) -> MixSpec:
     try:
-        return MixSpec.model_validate(catalog.read_published(path))
+        found = MixSpec.model_validate(catalog.read_published(path))
     except ValidationError as error:
         raise ProfileError(f"{path}: {error}") from error
+    return found.model_copy(update={"classes": mix(found.base).classes + found.classes}) if found.base else found
 
 
 class FailuresSpec(Model):
@@ -242,9 +243,8 @@ class FailuresSpec(Model):
             raise ValueRefused(what, "another name", "rename the class", at=("classes",))
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueRefused(
-                f"two classes are called {show(twice[0])}", "a name of its own for each class", "rename one"
-            )
+            what = f"two classes are called {show(twice[0])}"
+            raise ValueRefused(what, "a name of its own for each class", "rename one")
         return self
 
     @model_validator(mode="after")

@@ -39,7 +39,7 @@ class SparesSpec(Model):
     hot: WholeOrNone = assumed(0)
     warm: WholeOrNone = assumed(0)
     cold: WholeOrNone = assumed(0)
-    unit: Literal["node", "rack"] = assumed("node")
+    unit: Literal["node", "tray", "rack"] = assumed("node")
     activation: ActivationSpec = assumed(default_factory=ActivationSpec)
     join_fails: Share = assumed(0.0, "every spare starts")
     join_timeout: Time = assumed("10 min")

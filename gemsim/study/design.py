@@ -20,6 +20,7 @@ class DesignPoint:
     """One point: what the table shows for it, what it assigns to the study, and the group it is judged in.
 
     `group` holds (name, value) of everything it varies that is not protection; points of one group compete.
+    `protection` holds the rest.
     """
 
     index: int
@@ -27,6 +28,7 @@ class DesignPoint:
     variant: str
     assignments: Mapping[str, Any]
     group: tuple[tuple[str, str], ...]
+    protection: tuple[tuple[str, str], ...] = ()
 
 
 def expand(
@@ -83,10 +85,11 @@ def _point(
     written: Mapping[str, Any],
 ) -> DesignPoint:
     held = {**written, **sections}
-    group = [(path, show(value)) for path, value in swept.items() if not _is_protection(path)]
-    group += [(section, show(value)) for section, value in held.items() if not _is_protection(section)]
+    varied = [(path, show(value)) for path, value in (*swept.items(), *held.items())]
+    group = tuple(one for one in varied if not _is_protection(one[0]))
+    protection = tuple(one for one in varied if _is_protection(one[0]))
     columns = {path: value if isinstance(value, int | float | str) else show(value) for path, value in swept.items()}
-    return DesignPoint(index, {**empty, **columns}, variant, {**sections, **swept}, tuple(group))
+    return DesignPoint(index, {**empty, **columns}, variant, {**sections, **swept}, group, protection)
 
 
 def _is_protection(path: str) -> bool:

@@ -23,7 +23,7 @@ def described(scenario: Scenario) -> dict[str, Any]:
     """What can be said without running: the scenario's own columns and the best that periodic saving could do."""
     static, best = describe(scenario), optimum(scenario)
     notes = [*static["notes"], *said(scenario), *best.get("notes", [])]
-    return {**static, **best, "outside": outside(scenario), "notes": notes}
+    return {**static, **best, "outside": outside(scenario), "notes": notes, "spare_nodes": scenario.fleet.spares.nodes}
 
 
 MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)

@@ -37,7 +37,7 @@ def realise(
     known: dict[str, Point] = {}
     faults: dict[str, Exception] = {}
     for design in designs:
-        bare = Point(design.index, design.columns, design.variant, design.group)
+        bare = Point(design.index, design.columns, design.variant, design.group, protection=design.protection)
         try:
             scenario = model.build(resolve(design.assignments))
             id_ = str(scenario.id)

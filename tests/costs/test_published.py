@@ -27,6 +27,17 @@ def test_llama3_is_419_interruptions_in_54_days_by_count() -> None:
     assert sum(counts.values()) == pytest.approx(419)
 
 
+def test_llama3_has_47_planned_stops_among_466_interruptions() -> None:
+    """All classes of the mix without them, and one more."""
+    *others, planned = mix("llama3-2024-planned").classes
+    assert tuple(others) == mix("llama3-2024").classes
+    assert planned.scope == "planned"
+    assert per_job(planned, 16384) * 54 * DAY == pytest.approx(47)
+    total = sum(per_job(one, 16384) for one in (*others, planned))
+    assert total * 54 * DAY == pytest.approx(466)
+    assert 1 / total / 3600 == pytest.approx(2.78, abs=0.005)
+
+
 def test_rsc_projections_of_the_paper() -> None:
     hours = {gpus: 1 / per_job(mix("rsc-1").classes[0], gpus) / 3600 for gpus in (16384, 131072)}
     assert hours[16384] == pytest.approx(1.80, abs=0.005)

@@ -29,13 +29,10 @@ from tests.faults import replaced
 def waits_for_the_spare() -> AbstractContextManager[None]:
     """Those left wait until the group that failed has its replacement."""
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def longer(one: Any, other: Any, held_up: float) -> Any:
-            return original(type(one)(one.detection, 20.0, 0.0, one.restart, one.recovery), other, held_up)
-
-        return longer
-
-    return replaced("gemsim.engine.recovery:longer", make)
+    return replaced(
+        "gemsim.engine.course:Course.waiting",
+        lambda original: lambda course, held_up: max(20.0, original(course, held_up)),
+    )
 
 
 def never_given_back() -> AbstractContextManager[None]:

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from gemsim.failures.logs import fleet, model, repair, steps
+from gemsim.failures.logs.at_once import at_once
 from gemsim.failures.logs.clock import Clock
 from gemsim.failures.logs.statistics import fano, gap_shape, joint_starts, merge_repeats, row
 from tests import statcheck
@@ -227,3 +228,19 @@ def test_repeats_that_stay_are_noticed() -> None:
         "tests.logs.test_statistics:merge_repeats", lambda merge: lambda times, node, _: merge(times, node, 0.0)
     )
     must_reject(check_repeats, fault)
+
+
+def test_nodes_down_at_once_by_hand() -> None:
+    """Of 100 h none are down for 60, one for 30, two for 8, three for 2: an outage past the end, and one in another."""
+    log = log_of(
+        [10.0, 12.0, 14.0, 15.0, 60.0, 98.0],
+        node=[0, 0, 1, 2, 3, 4],
+        window=100.0,
+        down=[20.0, 3.0, 10.0, 2.0, 18.0, 50.0],
+    )
+    found = at_once(log)
+    assert found is not None
+    assert (found.median, found.p95, found.p99, found.most) == (0, 2, 3, 3)
+    assert found.mean == pytest.approx((30 + 2 * 8 + 3 * 2) / 100)
+    assert found.independent == tuple(int(stats.binom.ppf(level, 10, 0.052)) for level in (0.5, 0.95, 0.99))
+    assert at_once(log_of([1.0, 2.0], down=[math.nan, math.nan])) is None

@@ -85,6 +85,13 @@ def spend(course: Course, held_up: float) -> list[float]:
 
 def longer(one: Course, other: Course, held_up: float) -> Course:
     """The steps of the one with more to do, after as long a wait as the longer of both needs."""
-    graver = max(one, other, key=lambda course: sum(spend(course, held_up)[1:]))
+    graver = max(one, other, key=work)
     total = max(sum(spend(course, held_up)) for course in (one, other))
-    return [graver[0] + total - sum(spend(graver, held_up)), *graver[1:]]
+    if sum(spend(graver, held_up)) == total:
+        return graver
+    return [total - work(graver), *graver[1:]]
+
+
+def work(course: Course) -> float:
+    """Seconds after the detection, when nobody is waited for."""
+    return sum(spend(course, 0.0)[1:])

@@ -275,6 +275,8 @@ class SlowGroups:
         """The recovery from its first step: the longer of the old and the new, with all that any failure needs."""
         pause = all(failure.lives for failure in failures)
         fresh = self.course(failures[-1], how[1], remaps=self.remaps > 0, pause=pause)
+        if not any(course):
+            return fresh
         course = [*course[:4], max(course[4], fresh[4])]
         if how[0] == "go on" and how[1] != "go on":  # whoever was left out has to be there now
             for earlier in failures[:-1]:

@@ -95,7 +95,7 @@ def recover(job: SlowJob, failure: Failure, since: float | None) -> None:
         ready = max(ready, replacements(job, failure, done))
         fresh = course_of(job, 0.0 if since is not None else failure.detect, done, loss, choice)
         again = replace(course, recovery=max(course.recovery, fresh.recovery))
-        course = together(fresh, again, ready - job.wall)
+        course = together(fresh, again, ready - job.wall) if struck > 1 else fresh
         failure, since, over = stand(job, course.plan(ready - job.wall))
         if over:
             break
@@ -110,12 +110,14 @@ def together(one: Course, other: Course, ready: float) -> Course:
     def all_of(course: Course) -> float:
         return sum(seconds for _, seconds in course.plan(ready))
 
-    def after_detection(course: Course) -> float:
-        return sum(seconds for column, seconds in course.plan(ready) if column != "detection")
+    def work(course: Course) -> float:
+        """After the detection, when nobody is waited for."""
+        return sum(seconds for column, seconds in course.plan(0.0) if column != "detection")
 
-    steps, rest = (one, other) if after_detection(one) >= after_detection(other) else (other, one)
-    late = max(0.0, all_of(rest) - all_of(steps))
-    return replace(steps, detection=steps.detection + late)
+    steps, rest = (one, other) if work(one) >= work(other) else (other, one)
+    if all_of(steps) >= all_of(rest):
+        return steps
+    return replace(steps, detection=all_of(rest) - work(steps))
 
 
 def add(job: SlowJob, loss: Loss, failure: Failure, done: Effect, since: float | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gemsim.errors import StudyError
+from gemsim.scenario import build
 from gemsim.spec.failures import FailureClassSpec, FailuresSpec, mix
 from gemsim.spec.fleet import FleetSpec
 from gemsim.spec.loading import LoadedStudy, load_study, parse_study, resolve_point
@@ -198,3 +199,12 @@ def test_a_batch_may_be_as_large_as_its_domain(clock: str) -> None:
     assert isinstance(spec.failures.classes[0], FailureClassSpec)
     with pytest.raises(StudyError, match=f"a batch of {size + 1} {clock}s is larger than its rack"):
         parse_study(text.replace("SIZE", str(size + 1)).encode(), "f")
+
+
+def test_a_tray_of_spares_counts_as_a_node() -> None:
+    """As with cluster.replace: the same nodes beside the job."""
+    text = (VALID / "minimal.yaml").read_text().replace("70e9", "7e9") + "fleet: {spares: {hot: 2, unit: UNIT}}\n"
+    built = [
+        build(resolve_point(parse_study(text.replace("UNIT", unit).encode(), "f"), {})) for unit in ("node", "tray")
+    ]
+    assert built[0].id == built[1].id

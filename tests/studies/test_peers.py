@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -28,6 +29,7 @@ from tests.faults import must_reject, replaced
 from tests.studies.world import FOLDER
 
 PATH = FOLDER / "peers" / "airesim_default.yaml"
+SWEEP = PATH.with_name("airesim_sweep.yaml")
 FIRST = 1  # the peer counts the selection before anything runs; here the job stands ready at time 0
 SOURCES = re.compile(r"assumption|derived|AIReSim")
 
@@ -197,14 +199,16 @@ def test_clocks_redrawn_at_each_failure_are_noticed(shape: str, seed: int) -> No
 
 
 @pytest.mark.parametrize("quick", [False, True])
-def test_the_study_checks(quick: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(PATH), *(["--quick"] if quick else [])]) == 0
+@pytest.mark.parametrize("path", [PATH, SWEEP, *sorted((FOLDER / "bench").glob("*.yaml"))], ids=lambda path: path.stem)
+def test_the_study_checks(path: Path, quick: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(path), *(["--quick"] if quick else [])]) == 0
     assert "IMPOSSIBLE" not in capsys.readouterr().out
 
 
-def test_every_input_has_its_source_or_the_word_assumption() -> None:
+@pytest.mark.parametrize("path", [PATH, SWEEP], ids=lambda path: path.stem)
+def test_every_input_has_its_source_or_the_word_assumption(path: Path) -> None:
     section, bare = "", []
-    for line in PATH.read_text().splitlines():
+    for line in path.read_text().splitlines():
         section = line.split(":")[0] if line[:1].isalpha() else section
         value = re.match(r"\s*(- )?[\w. -]+:\s*[^\s#>]", line.split(" # ")[0])
         if section in ("cluster", "workload", "restart", "failures", "fleet", "run") and value:

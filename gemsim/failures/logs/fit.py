@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gemsim.failures.logs.at_once import AtOnce, at_once
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.fleet import Lives, Nodes, hours_of, lives, spread
 from gemsim.failures.logs.model import Model, fit_model
@@ -49,6 +50,7 @@ class Analysis:
     rung: int  # position in RUNGS
     replications: int
     seed: int
+    at_once: AtOnce | None  # nodes down at one time
 
 
 def analyse(log: Log, *, merge_h: float, simultaneous_h: float, replications: int, seed: int) -> Analysis:
@@ -69,7 +71,7 @@ def analyse(log: Log, *, merge_h: float, simultaneous_h: float, replications: in
     return Analysis(
         log=used, rows=rows, classes=(classes[0], *sorted(classes[1:], key=lambda one: -one.events)),
         steps=find_steps(starts, log.window_h), model=model, checks=checks, rung=rung,
-        replications=max(replications, FEWEST), seed=seed,
+        replications=max(replications, FEWEST), seed=seed, at_once=at_once(used),
     )  # fmt: skip
 
 

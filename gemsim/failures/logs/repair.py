@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,12 +55,15 @@ def unavailability(log: Log) -> float:
     """Down node-hours over node-hours: overlapping outages of a node once, and none beyond the window."""
     if not log.named and log.nodes > 1:
         return math.nan
-    total = 0.0
+    return math.fsum(end - begin for begin, end in outages(log)) / log.node_hours
+
+
+def outages(log: Log) -> Iterator[tuple[float, float]]:
+    """Begin and end of each stretch in which a node is down, hours; what overlaps another of its node is cut off."""
     until: dict[int, float] = {}
     down = np.nan_to_num(log.downtime_h)
     for start, length, who in zip(log.time_h.tolist(), down.tolist(), log.node.tolist(), strict=True):
         begin, end = max(start, until.get(who, 0.0)), min(start + length, log.window_h)
         if end > begin:
-            total += end - begin
+            yield begin, end
             until[who] = end
-    return total / log.node_hours

@@ -37,6 +37,7 @@ def as_object(analysis: Analysis) -> dict[str, Any]:
         "system": [{**_fields(one), "gap_best_by_aic": _best(one.gap_fits)} for one in analysis.rows],
         "intervals": "95 %: exact Poisson for counts and rates, profile likelihood for Weibull shapes",
         "classes": [_class_fields(one) for one in analysis.classes],
+        "at_once": None if analysis.at_once is None else _fields(analysis.at_once),
         "steps": _fields(analysis.steps) | {"factors": analysis.steps.factors},
         "model": _fields(analysis.model),
         "round_trip": [_fields(one) | {"holds": one.holds} for one in analysis.checks],
@@ -107,6 +108,10 @@ def _classes(analysis: Analysis) -> Iterator[str]:
         heading = ["class", "down times", "median h", "mean h", "best by AIC", "unavailability"]
         yield from _table([heading, *(_repair(one) for one in analysis.classes)])
         yield "Unavailability: down node-hours / node-hours, overlaps of one node once, nothing beyond the window."
+    if (down := analysis.at_once) is not None:
+        alone = ", ".join(str(one) for one in down.independent)
+        yield f"Nodes down at once: {down.median} in the median, {down.p95} at 95 % of the time, {down.p99} at 99 %,"
+        yield f"{down.most} at most. Independent nodes at this unavailability (binomial) would have {alone}."
 
 
 def _class(one: ClassFit) -> list[str]:

@@ -18,7 +18,7 @@ def checkpoint(shop: Workshop, one: CheckpointSpec, number: int) -> Checkpoint:
     write, read, fetch = store_times(shop, one)
     blocked = write if one.blocked is None else one.blocked
     lag = 0.0 if one.mode == "sync" else write
-    running = write - (one.blocked or 0.0)  # what must lie between two saves for the first to be written by the second
+    running = write - blocked  # what must lie between two saves for the first to be written by the second
     if not isinstance(one.interval, str) and one.interval < running:
         raise Infeasible(
             f"interval {one.interval:.4g} s of tier '{one.label}' and its blocked time are shorter than its write "
