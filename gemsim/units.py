@@ -55,6 +55,13 @@ _SHOWN = {
     "count": "a plain number",
     "rate": "a rate: a count / a time (419 / 54 d), per device with gpu or node (6.5 / 1000 node d, 1 / 50677 gpu h)",
 }
+_WORDS = {  # what people write for a time
+    **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+}
+_ANY_TIME = 1000.0  # a bare number below may be in any unit of time
 _BARE_WORTH = {"time": "s", "bytes": "B", "bandwidth": "GB/s", "flops": "TFLOP/s"}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?"
 _QUANTITY = re.compile(rf"({_NUMBER})\s*(.*)", re.DOTALL)
@@ -137,7 +144,9 @@ def _bare(number: float, dimension: Dimension, written: str = "") -> float:
         return _finite(number, number, dimension)
     text = written or show(number)
     unit = _base(dimension) if abs(number) >= 1e6 else _BARE_WORTH[dimension]
-    raise UnitError(f"has no unit ({text})", _SHOWN[dimension], f"write e.g. '{text} {unit}'")
+    any_ = dimension == "time" and abs(number) < _ANY_TIME
+    todo = f"write '{text} s', '{text} min', '{text} h' or '{text} d'" if any_ else f"write e.g. '{text} {unit}'"
+    raise UnitError(f"has no unit ({text})", _SHOWN[dimension], todo)
 
 
 def _finite(value: Fraction | float, shown: object, dimension: str) -> float:
@@ -153,7 +162,8 @@ def _finite(value: Fraction | float, shown: object, dimension: str) -> float:
 def _advice(text: str, dimension: str, unit: str = "") -> str:
     if re.fullmatch(r"\s*\d{1,3}([,_ ]\d{3})+(\.\d+)?\s*\S*", text):
         return f"write the number without separators: '{re.sub('[,_]|(?<=[0-9]) (?=[0-9])', '', text).strip()}'"
-    nearest = _nearest(unit, list(UNITS.get(dimension, ())))
+    word = _WORDS.get(unit.lower(), "") if dimension == "time" else ""
+    nearest = word or _nearest(unit, list(UNITS.get(dimension, ())))
     if nearest:
         return f"did you mean '{text.strip()[: -len(unit)].strip()} {nearest}'?"
     return f"write e.g. '{EXAMPLES[dimension]}'"

@@ -7,8 +7,11 @@ roll-back fetches again, and a further lost host can leave a shard without a cop
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from gemsim.analytic.expected import standing_still
 from gemsim.protection.checkpoint import NEVER, Checkpoint
+from gemsim.protection.double import falls
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 
@@ -20,6 +23,14 @@ def one_short(scenario: Scenario, found: Sequence[Branch], seconds: float) -> fl
         for tier in scenario.tiers
         if isinstance(tier, Checkpoint) and tier.target != "remote"
     )
+
+
+def both_lost(scenario: Scenario, found: Sequence[Branch]) -> float:
+    """Useful seconds lost per running second where a second failure in the recovery of a first leaves a stripe with too
+    few members. First order; as large an error."""
+    still = partial(standing_still, scenario, reset=False)
+    pairs = falls(found, scenario.tiers, scenario.platform.grid, still)
+    return sum(pair.rate * _from(scenario, pair.number) for pair in pairs)
 
 
 def _of_tier(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, seconds: float) -> float:
@@ -46,8 +57,13 @@ def _fatal_share(scenario: Scenario, tier: Checkpoint, gone: frozenset[int]) -> 
 
 def _beyond(scenario: Scenario, tier: Checkpoint) -> float:
     """Mean seconds of work lost by falling to the next checkpoint, or to the start of the job."""
-    later = (t for t in scenario.tiers[tier.number + 1 :] if isinstance(t, Checkpoint) and t.every < NEVER)
-    following = next(later, None)
+    return _from(scenario, tier.number + 1)
+
+
+def _from(scenario: Scenario, number: int) -> float:
+    """The same from the first checkpoint of this number or a later one; -1: the start of the job."""
+    tiers = scenario.tiers[number:] if number >= 0 else ()
+    following = next((t for t in tiers if isinstance(t, Checkpoint) and t.every < NEVER), None)
     if following is None:
         return scenario.horizon / 2.0
     return following.every * scenario.useful_step / 2.0 + following.lag + following.read

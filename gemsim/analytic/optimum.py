@@ -13,6 +13,7 @@ from gemsim.scenario.build import best_every, timeline
 from gemsim.units import brief
 
 HOPELESS = 0.5  # ETTR at the optimum below which periodic saving alone does not work
+HOPELESS_NOTE = "Periodic saving alone does not work here"
 
 
 def optimum(scenario: Scenario) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def optimum(scenario: Scenario) -> dict[str, Any]:
     at_best = replace(scenario, tiers=changed, timeline=timeline(scenario.platform, changed))
     try:
         ettr: float = predict(at_best)["ettr_analytic"]
-    except NotCovered:
+    except (NotCovered, ArithmeticError):
         return {}
     seconds = every * scenario.useful_step
     same = every == last.every
@@ -51,6 +52,6 @@ def _hopeless(scenario: Scenario, last: Checkpoint, ettr: float) -> str:
             "often, hide them, or leave them out"
         )
     return (
-        f"Periodic saving alone does not work here: ETTR at its best is {ettr:.2f}; shorten the blocked time and "
+        f"{HOPELESS_NOTE}: ETTR at its best is {ettr:.2f}; shorten the blocked time and "
         "the restart, or recover without a roll-back (peer copies, stripes across nodes, replica groups)"
     )

@@ -54,7 +54,8 @@ def pipeline(rate: float, plan: RepairPlan) -> Pipeline:
         for chance, stage in zip(reached(plan), plan.stages, strict=True)
     )
     if plan.parts is not None:
-        mean += plan.parts.needed * parts_wait(rate, plan.parts)
+        last = rate * reached(plan)[-1]  # parts are fitted in the last stage
+        mean += reached(plan)[-1] * plan.parts.needed * parts_wait(last, plan.parts)
     return Pipeline(mean, silent(plan), rate * mean)
 
 
@@ -74,12 +75,22 @@ def time_variation(law: Duration) -> float:
 
 
 def parts_wait(rate: float, parts: Parts) -> float:
-    """Mean seconds that a repair which needs a part waits for one.
+    """Mean seconds that a repair which needs a part waits for one; nodes come to the last stage at `rate`.
 
     Each part taken is ordered anew, so the number on order is Poisson (Palm 1938) and stock runs out like spares do:
     the base-stock model of Sherbrooke (1968). Kind: exact.
     """
     return wanted(parts.stock, rate * parts.needed, parts.lead.mean).wait if parts.needed * rate > 0.0 else 0.0
+
+
+def with_parts(rate: float, plan: RepairPlan) -> list[float]:
+    """P(n nodes are in repair) where some wait for parts and no stage has a limit of crews: those in work, Poisson, and
+    the orders beyond the stock (Sherbrooke 1968) as if they were independent. Kind: first order; the mean is exact."""
+    assert plan.parts is not None
+    work = fsum(chance * stage.time.mean for chance, stage in zip(reached(plan), plan.stages, strict=True))
+    ordered = broken_at_once(rate * reached(plan)[-1] * plan.parts.needed, plan.parts.lead.mean)
+    stock = plan.parts.stock
+    return _sum(broken_at_once(rate, work), [fsum(ordered[: stock + 1]), *ordered[stock + 1 :]])
 
 
 def in_repair(rate: float, plan: RepairPlan) -> list[float]:

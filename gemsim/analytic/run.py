@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from gemsim.analytic.capacity import Missing, fall_cost, missing
-from gemsim.analytic.copies import one_short
+from gemsim.analytic.copies import both_lost, one_short
 from gemsim.analytic.doubt import doubt, never_hit
 from gemsim.analytic.evened import is_even, run_seconds
 from gemsim.analytic.expected import expected, outcomes, standing_still
@@ -19,7 +19,7 @@ from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
 from gemsim.analytic.unseen import piled_up
-from gemsim.analytic.varied import per_failure, varied
+from gemsim.analytic.varied import LACKING, per_failure, varied
 from gemsim.analytic.waits import Run, Waits, waits
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
@@ -29,6 +29,7 @@ from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
 
 WAIT_LIMIT = 1e-4  # share of failures that may find no spare before waiting must be modelled
+ALWAYS = 1e-6  # share of the time in which none is lacking, below which the job does not run
 NEGLIGIBLE = 1e-5  # share of time, a hundredth of what a run of this size can tell
 UNCOVERED_START = 1e-6  # failures per run that no tier recovers before the renewal form breaks down
 
@@ -41,9 +42,9 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     that follow others and drifts become plain classes first (`evened`).
     """
     refuse(scenario)
-    if all(is_even(kind) for kind in scenario.classes):
-        return _steady(scenario)
-    return varied(scenario, _steady)
+    even = all(is_even(kind) for kind in scenario.classes)
+    numbers = _steady(scenario) if even else varied(scenario, _steady)
+    return {name: value for name, value in numbers.items() if name != LACKING}
 
 
 def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         degraded=degraded,
         stops=lambda branch: lost.stops(scenario, branch),
     )
-    said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error}
+    said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out}
     return said | (per_failure(others, found) if any(one.batch for one in scenario.classes) else others)
 
 
@@ -96,6 +97,10 @@ def _with_waits(
     waiting = _waiting(scenario, found, groups, course)
     if waiting is None:
         return scenario, groups, lost, 0.0
+    if waiting.out > 1.0 - ALWAYS:
+        raise NotCovered(
+            "nodes are lacking all the time, or in a stretch of the drift: more are broken than there are spares"
+        )
     scenario = waiting.applied(scenario)
     groups, lost = _with_capacity(scenario, found, main)
     groups.doubt += waiting.doubt + groups.rate * waiting.error
@@ -180,6 +185,9 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
         joined(group) for group in (groups.restarting, groups.keeping, groups.in_place)
     )
     groups.doubt += doubt(scenario, groups, found, main)
+    met = both_lost(scenario, found)
+    groups.extra += met
+    groups.doubt += met
     groups.doubt += one_short(scenario, found, groups.standing / max(groups.rate, 1e-30))
     return groups
 

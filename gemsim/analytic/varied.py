@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol
 
 from gemsim.analytic.evened import Even, evened, pieces
+from gemsim.analytic.settling import late, relaxation
 from gemsim.errors import NotCovered
 from gemsim.protection.batch import events
 from gemsim.protection.checkpoint import NEVER, Checkpoint
@@ -15,6 +17,7 @@ from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 
 Numbers = dict[str, Any]
+LACKING = "lacking"  # share of the time in which nodes are lacking: no column, but what a step of the rate changes
 BY_TIME = ("ettr_analytic", "analytic_error", "overhead_analytic")  # the others are counts, or for each failure
 
 
@@ -46,7 +49,7 @@ def varied(scenario: Scenario, steady: Steady) -> Numbers:
     numbers = _together(parts)
     lost = 1.0 - numbers["ettr_analytic"]
     edges = (len(parts) - 1) * within / sum(part.seconds for part in parts)
-    numbers["analytic_error"] += lost * (_strays(evens) + min(1.0, edges))
+    numbers["analytic_error"] += lost * (_strays(evens) + min(1.0, edges)) + _steps(plain, parts)
     numbers["analytic_kind"] = "first_order"
     return numbers
 
@@ -108,6 +111,18 @@ def _run(scenario: Scenario, running: float, steady: Steady) -> list[Part]:
     return parts
 
 
+def _steps(scenario: Scenario, parts: Sequence[Part]) -> float:
+    """Error, share of time, as the repair shop settles to another rate in each piece."""
+    total, wall = 0.0, sum(part.seconds for part in parts)
+    for before, after in pairwise(parts):
+        change = abs(before.numbers[LACKING] - after.numbers[LACKING])
+        if change:
+            units = sum(kind.rate for kind in scenario.classes if kind.action == "replace")
+            share = late(relaxation(scenario, units), scenario.spare_nodes, after.seconds)
+            total += change * share * after.seconds / wall
+    return total
+
+
 def _together(parts: Sequence[Part]) -> Numbers:
     """Shares of time by time, counts added, what each failure costs by failures."""
     if len(parts) == 1:
@@ -116,7 +131,7 @@ def _together(parts: Sequence[Part]) -> Numbers:
     failures = sum(part.numbers["failures_analytic"] for part in parts)
     numbers: Numbers = {"failures_analytic": failures}
     for name in dict.fromkeys(name for part in parts for name in part.numbers):
-        if name in ("failures_analytic", "analytic_kind"):
+        if name in ("failures_analytic", "analytic_kind", LACKING):
             continue
         weights = [part.seconds if name in BY_TIME else part.numbers["failures_analytic"] for part in parts]
         total = wall if name in BY_TIME else failures

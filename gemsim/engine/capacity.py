@@ -45,6 +45,10 @@ class Capacity:
         units = self.tier.units_of(struck, self.grid)
         return bool(units) and units <= self.out.keys()
 
+    def spares(self, lacking: frozenset[tuple[str, int]]) -> bool:
+        """Whether the job can run without the units that lack this."""
+        return self.tier is not None and len(self.tier.units_of(lacking, self.grid)) <= self.tier.most_out(self.grid)
+
     def blocks(self) -> tuple[range, ...]:
         """The blocks of GPUs that are out."""
         if self.tier is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from math import inf
 
+from gemsim.engine.fleet import NOWHERE, Fleet
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
 
@@ -56,6 +57,7 @@ class Injector:
         self.running = Clock(trace.running)
         self.detections: list[tuple[float, int, float, Event]] = []  # (when, order, since, event)
         self.order = 0
+        self.away: dict[tuple[int, int, int], float] = {}  # of followers: seconds in repair of their device until then
 
     def peek(self, now: float, running: float, advancing: bool) -> float:
         """Wall time of the next event, while the job runs (`advancing`) or stands still."""
@@ -83,13 +85,35 @@ class Injector:
         clock = self.wall if self.wall.due <= when else self.running
         return clock if clock.followers or clock.events[clock.next].bound else None
 
-    def follow(self, event: Event, device: int, running: float) -> None:
-        """Where the class recurs, the failure that follows this one on the same device of the fleet."""
-        wall = self.scenario.classes[event.index].exposure == "wall"
-        after = self.trace.follower(event, device, event.time if wall else running)
+    def struck(self, event: Event, fleet: Fleet, now: float, running: float) -> int:
+        """The GPU of the job that a failure strikes now, or NOWHERE. Where its class recurs, a failure that follows on
+        the same device of the fleet waits for its time."""
+        kind = self.scenario.classes[event.index]
+        if kind.recurrence is None:
+            return fleet.struck(event, now)
+        wall = kind.exposure == "wall"
+        if event.again and wall and self._postponed(event, fleet, now):
+            return NOWHERE
+        gpu = fleet.struck(event, now)
+        device = fleet.failed_idle(event) if gpu == NOWHERE else fleet.device(event, gpu)
+        after = None if device == NOWHERE else self.trace.follower(event, device, event.time if wall else running)
         if after is not None:
-            self.order += 1
-            (self.wall if wall else self.running).push(after, self.order)
+            self._wait(after, self.wall if wall else self.running, fleet.away(after, now))
+        return gpu
+
+    def _postponed(self, event: Event, fleet: Fleet, now: float) -> bool:
+        """On the wall clock the time to the failure that follows stands still while its device is in repair."""
+        away = fleet.away(event, now)
+        late = away - self.away.pop(event[1:3] + event[5:], away)
+        if late <= 0.0:
+            return False
+        self._wait(event._replace(time=event.time + late), self.wall, away)
+        return True
+
+    def _wait(self, event: Event, clock: Clock, away: float) -> None:
+        self.order += 1
+        self.away[event.index, event.number, event.again] = away
+        clock.push(event, self.order)
 
     def hide(self, event: Event, now: float, until: float | None = None) -> None:
         """A silent corruption or a slow node begins; it is found after its detection time, or at `until`."""

@@ -11,20 +11,19 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
+from gemsim.engine.before import BEFORE, at_the_start
 from gemsim.engine.claims import HOT, WARM, Taken
 from gemsim.engine.pools import Pools
-from gemsim.engine.repair import Shop
 from gemsim.engine.retire import Retirement
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
-from gemsim.failures.classes import NO_TIME, FailureClass
+from gemsim.failures.classes import FailureClass
 from gemsim.failures.memory import RemapBook, strike_rows
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
-from gemsim.scenario.fleet import RepairPlan, Stage
+from gemsim.spec.failures import FALSE_ALARM
 
 NOWHERE = -1
-ONE_STAGE = RepairPlan((Stage("repair", NO_TIME, 0.0, 0.0, 0),), 0.0, None)  # each repair in the time of its class
 
 
 class Fleet:
@@ -35,12 +34,17 @@ class Fleet:
         self.plan = scenario.fleet
         self.grid = scenario.platform.grid
         self.places = self.grid.count("node")
-        self.pools = Pools(self.plan.spares, Shop(self.plan.repair or ONE_STAGE), jobs=self.places)
+        start = at_the_start(scenario, trace.seed, trace.replication, stationary=trace.stationary)
+        self.pools = Pools(self.plan.spares, start.shop, jobs=self.places, away=start.away)
         self.standing = list(range(self.places))  # the node in each place, or that was there last
         self.place_of: dict[int, int] = {}  # of nodes that have moved; NOWHERE: not in the job
-        self.coming: list[tuple[tuple[int, ...], Taken, Event]] = []  # places, who was asked for, by which failure
-        self.vacant: dict[int, float] = {}  # places whose node has left, where nobody has begun to start -> since when
+        # Places, who was asked for, by which failure.
+        self.coming: list[tuple[tuple[int, ...], Taken, Event]] = start.ask(self.pools, self.places)
+        # Places whose node has left, where nobody has begun to start -> since when.
+        self.vacant = {place: -inf for places, _, _ in self.coming for place in places}
+        self.place_of.update(dict.fromkeys(self.vacant, NOWHERE))
         self.left: list[int] = []  # nodes that have left since this was last read
+        self.lost: tuple[Event, int] | None = None  # the spare that failed last where it stood, and by which failure
         self.drawn: Event | None = None  # the failure after which all hosts are drawn anew
         self.cured: set[int] = set()  # nodes that repair made ordinary
         self.retirement = Retirement()
@@ -72,8 +76,7 @@ class Fleet:
         if event.unit >= kind.units:
             spare = (event.unit - kind.units) // self.per_node[event.index]
             self.pools.settle(now)
-            node = self.pools.idle_node(spare)
-            if node is not None:
+            if (node := self.pools.idle_node(spare)) is not None:
                 self._lose(node, event, kind, now)
             return NOWHERE
         if kind.clock == "job":
@@ -107,11 +110,11 @@ class Fleet:
     def misses(self, event: Event) -> bool:
         """Whether a failure strikes a device that is cured, or stands where nobody notices: known beforehand while the
         job runs and lacks nobody."""
-        if not event.bound or self.coming:
+        if not event.bound or event.again or self.coming:
             return False
         kind = self.scenario.classes[event.index]
         node = event.unit // self.per_node[event.index]
-        if node in self.cured and not event.again and kind.frailty is not None and kind.frailty.kind == "lemons":
+        if node in self.cured and kind.frailty is not None and kind.frailty.kind == "lemons":
             return True
         return self.where(node) == NOWHERE and not kind.fails_idle
 
@@ -119,13 +122,27 @@ class Fleet:
         """A spare fails where it stands, if it stands by and is powered."""
         marks = self._marks(event)
         seconds = float(kind.repair.quantile(marks("repair"))) if self.plan.repair is None else None
-        self.tally.failures_idle += self.pools.lose_idle(node, now, marks, seconds)
+        if self.pools.lose_idle(node, now, marks, seconds):
+            self.tally.failures_idle += 1
+            self.lost = event, node
 
     def device(self, event: Event, gpu: int) -> int:
         """The device of the fleet that stands at this GPU now, as the clock of the failure's class numbers them."""
         place, part = divmod(gpu, self.grid.per_node)
         node = self.node_in(place)
         return node * self.grid.per_node + part if self.scenario.classes[event.index].clock == "gpu" else node
+
+    def failed_idle(self, event: Event) -> int:
+        """The device of a spare that this failure, the last one, has struck where it stood; NOWHERE if it has not."""
+        if self.lost is None or self.lost[0] is not event:
+            return NOWHERE
+        per_node = self.per_node[event.index]
+        return self.lost[1] * per_node + event.unit % per_node
+
+    def away(self, event: Event, now: float) -> float:
+        """Seconds that the node of the device that a failure binds has been in repair, to the end of a present stay."""
+        self.pools.settle(now)
+        return self.pools.away(event.unit // self.per_node[event.index])
 
     def remap(self, event: Event, gpu: int) -> bool:
         """Enter the rows of a memory error in the books; True when its GPU has no room to remap them: it has to be
@@ -155,7 +172,7 @@ class Fleet:
         strike = striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
         if not hardware or not strike.slots or not self.checked(event):
             return strike
-        self.tally.found_early += 1
+        self.tally.found_early += kind.name != FALSE_ALARM  # that node was healthy
         return replace(strike, detect=0.0, notice=inf)
 
     def checked(self, event: Event) -> bool:
@@ -236,7 +253,7 @@ class Fleet:
             for place, node in zip(places, taken.nodes, strict=False):
                 self._put(place, node)
                 del self.vacant[place]
-            if taken.selected and self.plan.spares.reshuffle:
+            if taken.selected and self.plan.spares.reshuffle and event.number != BEFORE:
                 self.drawn = event
         self.coming = waiting
 

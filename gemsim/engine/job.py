@@ -68,6 +68,8 @@ class Job:
     def run(self) -> Generator[simpy.Event, Any, None]:
         """The SimPy process: run to the next failure, recover, and again, until the horizon or the last step."""
         progress, capacity, horizon = self.progress, self.capacity, self.scenario.horizon
+        if self.fleet.coming:
+            yield from self._begin_short()
         while self.now < horizon:
             now = self.now
             if self.fleet.lemons and capacity.tier is None:
@@ -122,12 +124,10 @@ class Job:
         event, since = self.injector.pop(self.now, self.progress.exposure, advancing=advancing)
         if since is not None:
             return self._found(event, since)
-        gpu = self.fleet.struck(event, self.now)
+        gpu = self.injector.struck(event, self.fleet, self.now, self.progress.exposure)
         if gpu == NOWHERE:
             return None
         kind = self.scenario.classes[event.index]
-        if kind.recurrence is not None:
-            self.injector.follow(event, self.fleet.device(event, gpu), self.progress.exposure)
         if kind.scope == "silent" or (kind.scope == "slow" and not self.fleet.checked(event)):
             self.tally.failures += 1
             self._hide(event, gpu)
@@ -187,19 +187,32 @@ class Job:
             self.tally.stopped_wasted += self.ledger.wasted - wasted
         self._resume(recovery)
 
+    def _begin_short(self) -> Generator[simpy.Event, Any, None]:
+        """Begin without nodes that are in repair: wait for them, or run without the groups that lack one."""
+        if self.capacity.spares(frozenset(("node", place) for place in self.fleet.vacant)):
+            self._leave_out()
+            return
+        recovery = self._recovery()
+        recovery.begin()
+        yield from self._wait(recovery, [self.scenario.classes[e.index].name for _, _, e in self.fleet.coming])
+
     def _wait_for_those_back(self) -> Generator[simpy.Event, Any, None]:
-        """Stand still while what comes back catches up; a failure meanwhile makes it a recovery."""
+        """Stand still while what comes back catches up."""
         assert self.capacity.tier is not None
         causes, self.capacity.owed = self.capacity.owed, []
         recovery = self._recovery()
-        before = self.ledger.lost_to_failures
         recovery.catch_up(self.capacity.tier.catch_up_stall)
+        yield from self._wait(recovery, causes)
+
+    def _wait(self, recovery: Recovery, causes: list[str]) -> Generator[simpy.Event, Any, None]:
+        """Stand still though nothing has failed; a failure meanwhile makes it a recovery."""
+        before = self.ledger.lost_to_failures
         yield from self._stand_still(recovery)
         cost = self.ledger.lost_to_failures - before
         if recovery.strikes:
             self.tally.close(self.scenario, recovery.strikes, recovery.plan, cost)
         else:
-            self.tally.charge(causes, cost)
+            self.tally.charge(causes, cost, touched=self.capacity.tier is not None)
         self._resume(recovery)
 
     def _recovery(self) -> Recovery:

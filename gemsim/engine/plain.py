@@ -17,7 +17,8 @@ from gemsim.engine.stores import Stores
 from gemsim.engine.strike import NO_WARNING, Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.tier import START, Plan, state_is_intact
+from gemsim.protection.tier import START, Moment, Plan, state_is_intact
+from gemsim.protection.timeline import Phase
 from gemsim.scenario import Scenario
 
 
@@ -32,7 +33,6 @@ class Plain:
         self.progress, self.ledger, self.tally = progress, progress.ledger, tally
         self.tiers = [tier for tier in scenario.tiers if isinstance(tier, Checkpoint)]
         self.possible = striker.placeless and not any(tier.invalid for tier in self.tiers)
-        self._plans = {tier.number: Plan(tier.name, 0, seconds=tier.read) for tier in self.tiers}
         self._known: dict[tuple[float, ...], Down] = {}
 
     def recover(self, strike: Strike, now: float) -> float | None:
@@ -47,7 +47,9 @@ class Plain:
             held_up = ready - now if ready > called + ROUNDING else 0.0
         if held_up == inf:
             return None
-        version, plan = self._restored(now)
+        phase = self.progress.life.at(self.progress.running)
+        plan = self._plan(strike, phase)
+        version = plan.version or 0
         down = self._down(strike, plan, held_up)
         end = now + length(down)
         if end > min(self.injector.peek(now, self.progress.exposure, advancing=False), self.scenario.horizon):
@@ -57,17 +59,16 @@ class Plain:
             return None
         if strike.slots:
             self.fleet.swap(strike, ready + self.fleet.activation, end)
-        self._book(strike, version, plan, down)
+        self._book(strike, phase, plan, down)
         self.progress.begin(version, end)
         return end
 
-    def _book(self, strike: Strike, version: int, plan: Plan, down: Down) -> None:
+    def _book(self, strike: Strike, phase: Phase, plan: Plan, down: Down) -> None:
         """Book the work that has to be done again and the seconds of the recovery, and end this life."""
         ledger, progress, life = self.ledger, self.progress, self.progress.life
         before = ledger.lost_to_failures
-        phase = life.at(progress.running)
         partial = phase.within * progress.share
-        ledger.waste((life.base + phase.steps - version) * self.scenario.useful_step + partial)
+        ledger.waste((life.base + phase.steps - (plan.version or 0)) * self.scenario.useful_step + partial)
         book_all(ledger, down)
         self.tally.close(self.scenario, [strike], plan, ledger.lost_to_failures - before)
         if strike.damage.hosts:
@@ -84,13 +85,17 @@ class Plain:
         pending = self.injector.detections or self.stores.history.noted or self.progress.capacity.missing
         return not pending and self.fleet.complete
 
-    def _restored(self, now: float) -> tuple[int, Plan]:
-        """The version to go back to, of the first store that holds one, and the plan."""
+    def _plan(self, strike: Strike, phase: Phase) -> Plan:
+        """What the first store that holds a version makes of it."""
+        base, running = self.progress.life.base, self.progress.running
         for tier in self.stores.keepers:
-            newest = self.stores.history.newest(tier.number, running=self.progress.running, wall=now)
+            newest = self.stores.history.newest(tier.number, running=running, wall=strike.wall)
             if newest is not None:
-                return newest[0], self._plans[tier.number]
-        return 0, Plan(START, 0)
+                moment = Moment(base + phase.steps, phase.within, base, saved={tier.number: newest[0]})
+                plan = tier.recover(strike.damage, moment, self.scenario.platform)
+                if plan is not None:
+                    return plan
+        return Plan(START, 0)
 
     def _down(self, strike: Strike, plan: Plan, held_up: float) -> Down:
         """The seconds of the recovery; where nobody is waited for, they are alike for equal failures."""

@@ -21,7 +21,8 @@ class Pools:
     """The spares of a job of `jobs` nodes and the shop that mends them. Times are wall seconds, calls in order of time.
 
     Nodes are numbered: 0 to jobs - 1 in the job, then hot, warm and cold spares, those that can be borrowed, and new
-    ones. With `unit` > 1 blocks of that many (each of a spare kind a multiple) come and go together.
+    ones. With `unit` > 1 blocks of that many (each of a spare kind a multiple) come and go together. The first `away`
+    spares are in the shop at the start.
 
     *Order.* A hot one first. With none left: warm, cold, borrowed one by one (a whole unit each), and then whoever
     comes back from repair. A repaired node refills the hot ones up to their number, else it is warm, whatever it was.
@@ -35,13 +36,15 @@ class Pools:
     tried twice for one request.
     """
 
-    def __init__(self, plan: SparesPlan, shop: Shop, *, jobs: int) -> None:
+    def __init__(self, plan: SparesPlan, shop: Shop, *, jobs: int, away: int = 0) -> None:
         self.shop = shop
         self.gone = 0  # nodes retired
         self.failures_idle = 0
         self._met = -inf  # when the last has started of those that were at hand when asked for
         self._plan, self._unit = plan, plan.unit
         self._state = Standby(plan, shop, jobs)
+        for _ in range(away):
+            next(pool for pool in self._state.idle if pool).popleft()
         # Of the first kind nobody who comes back later can start sooner, so that a request is met when it is made.
         hot, warm, _ = plan.activation
         sooner = self._state.first == WARM or hot <= warm
@@ -211,6 +214,10 @@ class Pools:
         for place, unit in enumerate(rest):
             state.put(HOT if place < hot else WARM, unit, now)
         return list(zip(leaving, coming, strict=True))
+
+    def away(self, node: int) -> float:
+        """Seconds in repair of a node with its unit, to the end of a present stay; call `settle` before."""
+        return self.shop.away(self._head(node))
 
     def _head(self, node: int) -> int:
         """First node of the unit of a node."""

@@ -165,6 +165,13 @@ class Recovery:
         enough = len(tier.units_of(lacking, grid)) <= tier.most_out(grid)
         return [taken for _, taken in late] if enough else []
 
+    def begin(self) -> None:
+        """No failure: stand still until all are there whom the job lacks when the run begins."""
+        self.asked = [(taken, 0.0, 0.0) for _, taken, _ in self.fleet.coming]
+        self.ready = self._at_hand()
+        self.course = Course(activation=self.fleet.activation)
+        self.down = self.course.steps(self.ready)
+
     def catch_up(self, seconds: float) -> None:
         """No failure: stand still until what comes back has caught up."""
         self.course = Course(recovery=seconds)

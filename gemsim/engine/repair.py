@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace, nsmallest
 from math import exp, inf, log1p
 from statistics import NormalDist
@@ -54,28 +54,32 @@ class Shop:
         self.crew_wait = 0.0  # node-seconds spent waiting for a crew
         self.part_wait = 0.0  # node-seconds spent waiting for a part
         self._sum = 0.0  # of exits less entries
+        self._sums: dict[int, float] = {}  # of each node that has been here: s of the stays that are over
+        self._since: dict[int, float] = {}  # of each node inside: when it came
         self._last = len(plan.stages) - 1
         self._stages = [_steps(stage, number < self._last) for number, stage in enumerate(plan.stages)]
         self._parts = plan.parts if plan.parts is not None and plan.parts.needed > 0.0 else None
         self._lead = quantile(self._parts.lead) if self._parts else None
         self.limited = self._parts is not None or any(stage.crews for stage in plan.stages)
         self._stock = self._parts.stock if self._parts else 0
-        self._crews = [[0.0] * stage.crews for stage in plan.stages]  # when each member is free
+        self._crews = [[-inf] * stage.crews for stage in plan.stages]  # when each member is free
         self._backlog: deque[tuple[float, _Visit]] = deque()  # (since when, who) waits for a part
         self._events: list[_Event] = []
         self._done: list[tuple[float, int, int, bool]] = []
         self.due = inf  # wall time before which nothing happens here
 
-    def enter(self, node: int, now: float, marks: Marks) -> None:
+    def enter(self, node: int, now: float, marks: Marks, *, stage: int = 0, left: float | None = None) -> None:
         """A node comes in. Marks that it may ask for, of each stage S that it reaches: repair:S, escalate:S, silent:S;
-        part and lead at the last."""
+        part and lead at the last. In a shop without limits it may be in a `stage` already, with `left` s to go."""
         self.entered += 1
         self.inside += 1
         self._sum -= now
+        self._since[node] = now
         lengths: list[float] = []
         repaired = True
-        for repair, seconds, escalate, further, silent, hidden in self._stages:
-            lengths.append(seconds(marks(repair)))
+        for repair, seconds, escalate, further, silent, hidden in self._stages[stage:]:
+            lengths.append(seconds(marks(repair)) if left is None else left)
+            left = None
             if further and marks(escalate) < further:
                 continue
             repaired = not hidden or marks(silent) >= hidden
@@ -95,6 +99,7 @@ class Shop:
         self.entered += 1
         self.inside += 1
         self._sum -= now
+        self._since[node] = now
         self._leaves(now + seconds, self.entered, node, True)
 
     def next_back(self, limit: float) -> Return | None:
@@ -108,6 +113,7 @@ class Shop:
         end, _, node, repaired = heappop(done)
         self.inside -= 1
         self._sum += end
+        self._sums[node] = self._sums.get(node, 0.0) + end - self._since.pop(node)
         return end, node, repaired
 
     def returns(self, now: float) -> list[Return]:
@@ -133,14 +139,33 @@ class Shop:
         """The number in the shop, integrated over time up to `now`, when all who are back by then have been let out."""
         return self._sum + self.inside * now
 
+    def away(self, node: int) -> float:
+        """Seconds that a node has been inside; a present stay counts to its end, as if nobody else came."""
+        ahead = self
+        if node in self._since:
+            ahead = self.clone()
+            while (back := ahead.next_back(inf)) is not None and back[1] != node:
+                pass
+        return ahead._sums.get(node, 0.0)
+
     def clone(self) -> Shop:
         """A shop in the same state that goes its own way: for looking ahead."""
         twin = copy.copy(self)
-        twin._done = self._done.copy()
+        twin._done, twin._sums, twin._since = self._done.copy(), self._sums.copy(), self._since.copy()
         if self.limited:
             twin._events = self._events.copy()
             twin._backlog = self._backlog.copy()
             twin._crews = [crew.copy() for crew in self._crews]
+        return twin
+
+    def renamed(self, names: dict[int, int]) -> Shop:
+        """The same shop at time 0 with other numbers for the nodes inside; what it has counted so far is forgotten."""
+        twin = self.clone()
+        twin.crew_wait = twin.part_wait = twin._sum = 0.0
+        twin._sums, twin._since = {}, dict.fromkeys(names.values(), 0.0)
+        twin._done = [(when, number, names[node], mended) for when, number, node, mended in self._done]
+        twin._events = [(*one, visit and replace(visit, node=names[visit.node])) for *one, visit in self._events]  # type: ignore[misc]
+        twin._backlog = deque((since, replace(visit, node=names[visit.node])) for since, visit in self._backlog)
         return twin
 
     def _walk(self, now: float, visit: _Visit, stage: int) -> None:

@@ -59,7 +59,11 @@ def _trace(
 ) -> Trace:  # fmt: skip
     """The trace of one replication, shared by all designs that meet it in this process."""
     key: dict[str, Any] = {"horizon": horizon, "seed": seed, "replication": replication, "stationary": stationary}
-    return draw_trace(classes, **key) if replay is None else as_trace(replay, classes, **key)
+    if replay is not None:
+        return as_trace(replay, classes, **key)
+    trace = draw_trace(classes, **key)
+    trace.stationary = stationary
+    return trace
 
 
 def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[str, Any]:

@@ -120,6 +120,13 @@ class FailureClass:
         mean = 1.0 if self.frailty is None else self.frailty.mean
         return mean * self.units / self.lifetime.mean if self.units else 0.0
 
+    @property
+    def striking(self) -> float:
+        """Share of its failures that strike the job: those that follow others on a device do not once that has been
+        replaced."""
+        gone = self.recurrence is not None and self.action_of(contained=False) == "replace" and self.scope != "memory"
+        return 1.0 - self.recurrence.again if gone and self.recurrence is not None else 1.0
+
     def action_of(self, contained: bool) -> str:
         """What the hardware needs after this failure; a corrupting device that is kept needs a restart alone."""
         if self.scope == "silent" and not self.evict_on_detect:

@@ -43,6 +43,7 @@ class Trace:
     running: list[Event]
     counts: list[int]
     _marks: dict[tuple[int, str], list[float]] = field(default_factory=dict)
+    stationary: bool = False  # nodes are in repair when it begins
 
     def mark(self, event: Event, name: str) -> float:
         """The uniform `name` of this failure, the same whether or not anything used it before."""

@@ -5,10 +5,10 @@ All ran on the same failures, so they are compared replication by replication. T
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from gemsim.results.choice import TOO_WIDE, tie_band
+from gemsim.results.choice import TOO_WIDE, Choice, tie_band
 from gemsim.results.estimate import Floats, Interval, mean_interval, paired_interval
 
 GroupKey = tuple[tuple[str, str], ...]  # what a group holds fixed, with its value
@@ -44,19 +44,30 @@ def of_fleet(path: str) -> bool:
     return path.partition(".")[0] == "fleet" or path in SHORT_FORMS
 
 
-def kin(groups: Mapping[GroupKey, Hashable]) -> dict[GroupKey, list[GroupKey]]:
-    """What is held fixed beside the fleet -> the groups, in order, where there are at least two.
+def families(
+    competing: Mapping[GroupKey, Hashable],
+    choices: Mapping[GroupKey, Choice],
+    ettr: Mapping[GroupKey, Mapping[int, Floats]],
+) -> list[Family]:
+    """The groups that differ in the fleet alone, where a design of at least two of them meets what is required.
 
-    `groups` gives for each group what competes in it: groups with other protections differ in more than the fleet.
+    `competing` gives for each group what competes in it: groups with other protections differ in more than the fleet.
+    `ettr` has the values by replication of every design of a group, by index.
     """
-    found: dict[tuple[GroupKey, Hashable], list[GroupKey]] = {}
-    for key, protections in groups.items():
+    kin: dict[tuple[GroupKey, Hashable], list[GroupKey]] = {}
+    for key, protections in competing.items():
         rest = tuple(sorted(held for held in key if not of_fleet(held[0])))
-        found.setdefault((rest, protections), []).append(key)
-    return {rest: members for (rest, _), members in found.items() if len(members) > 1}
+        kin.setdefault((rest, protections), []).append(key)
+    found = []
+    for (rest, _), keys in kin.items():
+        stands_for = {key: choices[key].reference if choices[key].best is None else choices[key].best for key in keys}
+        picks = {key: index for key, index in stands_for.items() if index is not None}
+        if len(picks) > 1:
+            values = {index: own for key in keys for index, own in ettr[key].items()}
+            found.append(_family(rest, picks, values))
+    return found
 
 
-def family(rest: GroupKey, picks: Mapping[GroupKey, int], ettr: Mapping[int, Floats]) -> Family:
-    """The comparison of `picks`; `ettr` has the values by replication of every design of their groups, by index."""
+def _family(rest: GroupKey, picks: Mapping[GroupKey, int], ettr: Mapping[int, Floats]) -> Family:
     best = max(picks.values(), key=lambda index: (mean_interval(ettr[index]).value, -index))
     return Family(rest, picks, best, {index: paired_interval(own, ettr[best]) for index, own in ettr.items()})

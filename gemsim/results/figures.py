@@ -16,7 +16,7 @@ from gemsim.failures.logs.roundtrip import simulate
 Floats = NDArray[np.float64]
 
 _DATA, _FIT, _OTHER = "#1b1b1b", "#c1440e", "#2f6f9f"
-_LOGS = 40
+_LOGS = 200
 
 
 def fit_figure(analysis: Analysis) -> tuple[bytes, bytes]:
@@ -61,9 +61,7 @@ def _gaps(axes: Any, analysis: Analysis, simulated: list[Floats]) -> None:
     curves = np.array([_survival(_positive(np.diff(one)), x) for one in simulated if len(one) > 2])
     if len(curves):
         low, high = np.quantile(curves, [0.025, 0.975], axis=0)
-        axes.fill_between(
-            x, low, high, color=_FIT, alpha=0.25, lw=0, label=f"fitted section, 95 % of {len(curves)} logs"
-        )
+        axes.fill_between(x, low, high, color=_FIT, alpha=0.25, lw=0, label=_band(len(curves)))
     axes.step(np.sort(gaps), 1 - np.arange(len(gaps)) / len(gaps), color=_DATA, lw=1, label="data", where="pre")
     for fit in analysis.rows[0].gap_fits:
         if fit.kind in ("exponential", "weibull"):
@@ -82,11 +80,11 @@ def _over_time(axes: Any, analysis: Analysis, simulated: list[Floats]) -> None:
     at = np.linspace(0.0, log.window_h, 200)
     curves = np.array([np.searchsorted(one, at) for one in simulated])
     low, high = np.quantile(curves, [0.025, 0.975], axis=0)
-    axes.fill_between(at / 24, low, high, color=_FIT, alpha=0.25, lw=0, label="fitted section")
+    axes.fill_between(at / 24, low, high, color=_FIT, alpha=0.25, lw=0, label=_band(len(curves)))
     axes.plot(log.time_h / 24, np.arange(1, len(log.time_h) + 1), color=_DATA, lw=1, label="data")
-    for start in analysis.steps.starts_h[1:]:
+    for start, _ in analysis.model.drift[1:]:
         axes.axvline(start / 24, color=_OTHER, lw=0.5, ls=":")
-    axes.set(xlabel="day (dotted: steps of the rate)", ylabel="events so far")
+    axes.set(xlabel="day (dotted: steps of the rate that all classes of the section share)", ylabel="events so far")
     axes.legend(frameon=False, fontsize=6.5, loc="upper left")
 
 
@@ -109,12 +107,13 @@ def _counts(axes: Any, analysis: Analysis) -> None:
         axes.plot(
             x, log.nodes * nbinom.pmf(x, k, k / (k + mean)), color=_FIT, lw=1, label=f"gamma frailty, shape {k:.2f}"
         )
-    axes.set(xlabel="events of a node", ylabel="nodes", yscale="log", ylim=(0.3, None))
+    most = len(counts) - 0.5
+    axes.set(xlabel="events of a node", ylabel="nodes", yscale="log", ylim=(0.3, None), xlim=(-0.6, most))
     axes.legend(frameon=False, fontsize=6.5)
 
 
 def _down(axes: Any, analysis: Analysis) -> None:
-    """Survival of the down times beside the best law and the lognormal written for a study."""
+    """Survival of the down times beside the best law and the laws written for a study."""
     repair = analysis.classes[0].repair
     if not repair.known or repair.mean_h <= 0:
         axes.text(0.5, 0.5, "no down time is known", ha="center", va="center", transform=axes.transAxes)
@@ -125,12 +124,27 @@ def _down(axes: Any, analysis: Analysis) -> None:
     axes.step(np.sort(down), 1 - np.arange(len(down)) / len(down), color=_DATA, lw=1, label="data", where="pre")
     if repair.fits:
         axes.plot(x, _law(repair.fits[0], x), color=_OTHER, lw=1, ls="--", label=f"best by AIC: {repair.fits[0].kind}")
-    if repair.kind == "lognormal":
-        scale = repair.mean_h * math.exp(-(repair.sigma**2) / 2)
-        study = Fit("lognormal", repair.sigma, scale, 0.0, 0, 0)
-        axes.plot(x, _law(study, x), color=_FIT, lw=1, label="for a study: mean and median kept")
+    axes.plot(x, _written(analysis, x), color=_FIT, lw=1, label="laws of the section, all classes together")
     axes.set(xscale="log", yscale="log", ylim=(0.5 / len(down), 1.2), xlabel="down time, h", ylabel="share longer")
     axes.legend(frameon=False, fontsize=6.5, loc="lower left")
+
+
+def _band(logs: int) -> str:
+    return f"fitted section, central 95 % of {logs} logs" if logs > 1 else "fitted section, one log"
+
+
+def _written(analysis: Analysis, x: Floats) -> Floats:
+    """P(time > x) of the down times that are not 0, by the laws of the section, each as often as its events."""
+    laws = [(one.repair, one.repair.known) for one in analysis.model.sources if one.repair.mean_h > 0]
+    chances = np.zeros(len(x))
+    for repair, known in laws:
+        if repair.kind == "fixed":
+            chances += known * (x < repair.mean_h)
+        else:
+            shape = repair.sigma if repair.kind == "lognormal" else 1.0
+            scale = repair.law_median_h if repair.kind == "lognormal" else repair.mean_h
+            chances += known * _law(Fit(repair.kind, shape, scale, 0.0, 0, 0), x)
+    return chances / max(sum(known for _, known in laws), 1)
 
 
 def _law(fit: Fit, x: Floats) -> Floats:

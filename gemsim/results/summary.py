@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -21,9 +19,10 @@ import pyarrow as pa
 from gemsim.results import estimate
 from gemsim.results.choice import Candidate, Choice, choose
 from gemsim.results.estimate import Floats, Interval
-from gemsim.results.families import Family, GroupKey, family, kin
+from gemsim.results.families import Family, GroupKey, families
 from gemsim.results.ledger import LEDGER
-from gemsim.results.rows import FLEET, NUMBERS
+from gemsim.results.rows import FLEET
+from gemsim.results.runs import by_design, recoveries
 
 RESULT_COLUMNS = (
     *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
@@ -105,32 +104,6 @@ class Summary:
     families: Sequence[Family] = ()
 
 
-def by_design(table: pa.Table, replications: int) -> dict[str, dict[str, Floats]]:
-    """Scenario id to column to values by replication, of the first `replications` only (a folder may hold more).
-
-    `table` is ordered as `RowStore.read` gives it.
-    """
-    ids = np.asarray(table["point"].to_pylist(), dtype=object)
-    keep = table["replication"].to_numpy() < replications
-    columns = {name: table[name].to_numpy().astype(np.float64) for name in NUMBERS}
-    edges = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(ids)]
-    runs = {}
-    for start, stop in itertools.pairwise(edges):
-        if stop > start:
-            runs[str(ids[start])] = {name: column[start:stop][keep[start:stop]] for name, column in columns.items()}
-    return runs
-
-
-def recoveries(table: pa.Table, replications: int) -> dict[str, Counter[str]]:
-    """Scenario id to how many failures each tier recovered, over the first `replications`."""
-    found: dict[str, Counter[str]] = {}
-    columns = [table[name].to_pylist() for name in ("point", "replication", "by_tier")]
-    for id_, replication, counts in zip(*columns, strict=True):
-        if replication < replications:
-            found.setdefault(id_, Counter()).update(json.loads(counts))
-    return found
-
-
 def summarise(
     points: Sequence[Point], table: pa.Table, *, replications: int, require: Require, failed: Mapping[str, str]
 ) -> Summary:
@@ -180,7 +153,7 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
     row |= {name: point.twin.get(name) for name in _TWIN}
     if run is not None and len(run["wall_s"]):
         row |= _numbers(run)
-        row["z_analytic"] = _z(row, run["productive_s"] / run["wall_s"])
+        row["z_analytic"] = _z(row, _ettr(run))
         if any(EXTRAPOLATED in note for note in point.static.get("notes", ())):
             row["caution"] = "; ".join(filter(None, (row["caution"], BEYOND_PROFILE)))
     return row
@@ -266,24 +239,23 @@ def _families(
     runs: Mapping[str, Mapping[str, Floats]],
 ) -> list[Family]:
     """Compare groups that differ in the fleet alone, and write the differences into the rows of their points."""
-    found = []
     competing = {key: frozenset(point.protection for point in members) for key, members in groups.items()}
-    for rest, keys in kin(competing).items():
-        stands_for = {key: choices[key].reference if choices[key].best is None else choices[key].best for key in keys}
-        picks = {key: index for key, index in stands_for.items() if index is not None}
-        if len(picks) < 2:
-            continue
-        members = [point for key in keys for point in groups[key] if rows[point.index]["ettr"] is not None]
-        ettr = {point.index: runs[point.id]["productive_s"] / runs[point.id]["wall_s"] for point in members}
-        found.append(family(rest, picks, ettr))
-        for index, apart in found[-1].differences.items():
-            rows[index] |= _bounds("fleet_diff", apart)
+    simulated = {key: [p for p in members if rows[p.index]["ettr"] is not None] for key, members in groups.items()}
+    ettr = {key: {p.index: _ettr(runs[p.id]) for p in members} for key, members in simulated.items()}
+    found = families(competing, choices, ettr)
+    for index, apart in ((index, apart) for one in found for index, apart in one.differences.items()):
+        rows[index] |= _bounds("fleet_diff", apart)
     return found
+
+
+def _ettr(run: Mapping[str, Floats]) -> Floats:
+    """By replication."""
+    return run["productive_s"] / run["wall_s"]
 
 
 def _candidate(row: Row, index: int, run: Mapping[str, Floats], require: Require) -> Candidate:
     costs = [math.inf if row[name] is None else float(row[name]) for name in ("memory_overhead", "step_overhead")]
-    return Candidate(index, run["productive_s"] / run["wall_s"], costs[0], costs[1], meets(row, require))
+    return Candidate(index, _ettr(run), costs[0], costs[1], meets(row, require))
 
 
 def to_csv(rows: Sequence[Row]) -> str:

@@ -159,6 +159,7 @@ def _difference(
     held |= {unit for unit in WIDER if grid.size(unit) in strides}
     domain = max(held, key=lambda unit: (grid.size(unit), -UNITS.index(unit)), default="")
     names = tuple(tier.name for tier in changed)
+    seconds = min(seconds, run)  # several falls to the start of the job lose no more than there is
     return Difference(falls, seconds, classes, tuple(caught), tuple(fallen), names, domain, ())
 
 

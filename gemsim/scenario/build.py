@@ -7,6 +7,7 @@ from math import inf, isinf, nan
 
 from gemsim.costs.profiles import Profile, load_profile
 from gemsim.errors import Infeasible
+from gemsim.protection import double
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
 from gemsim.protection.interval import optimal_interval
@@ -74,7 +75,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         geometry=catalog.gpu(cluster.gpu).geometry if spec.failures.remap_budget else None,
         shrunk=shrunk(spec, tiers),
         replay=None if spec.failures.replay is None else spec.failures.replay.plan((FALSE_ALARM,)),
-        notes=(*shop.notes, *notes),
+        notes=(*shop.notes, *notes, *([spec.failures.replay.note()] if spec.failures.replay is not None else [])),
     )
 
 
@@ -140,11 +141,27 @@ def _intervals(spec: StudySpec, job: Job) -> tuple[tuple[Tier, ...], list[str], 
         held = replace(job, tiers=tuple(tiers))
         found = branches(held)
         reach = reaching(found, tier.number) + _fallen(spec, held, found, tier.number)
+        pairs = 0.0 if reach > 0.0 else _pairs(spec, held, found, tier.number)
+        reach += pairs
         chosen = tier if tier.every else replace(tier, every=best_every(job.timeline, tier, reach))
         tiers[place] = chosen
         interval = chosen.every * spec.workload.step
-        notes.append(_saying(chosen, interval, reach, optimal=not tier.every))
+        alone = " (each during the recovery of another)" if pairs > 0.0 else ""
+        notes.append(_saying(chosen, interval, reach, optimal=not tier.every) + alone)
     return tuple(tiers), notes, interval, reach
+
+
+def _pairs(spec: StudySpec, job: Job, found: tuple[Branch, ...], number: int) -> float:
+    """Failures per second that roll back to this tier because a stripe is still lacking what another has taken."""
+    times, activation = restart(spec), fleet(spec).spares.activation[0]
+    stripes = [t.cadence.encode for t in job.tiers if isinstance(t, (PageStripe, MemberStripe))]
+
+    def seconds(branch: Branch) -> float:
+        waiting = max(activation if branch.action == "replace" else 0.0, times.device_wait(branch.action))
+        return branch.kind.detect.mean + waiting + times.seconds(branch.damage) + branch.recovery + sum(stripes)
+
+    pairs = double.falls(found, job.tiers, job.platform.grid, seconds)
+    return sum(pair.rate for pair in pairs if pair.number == number)
 
 
 def _fallen(spec: StudySpec, job: Job, found: tuple[Branch, ...], number: int) -> float:
@@ -179,7 +196,7 @@ def _reached(rate: float) -> str:
 
 def reaching(found: tuple[Branch, ...], number: int) -> float:
     """Failures per second that end in a roll-back to this tier."""
-    return sum(b.rate for b in found if b.number == number and b.ending == "roll_back")
+    return sum(b.rate * b.kind.striking for b in found if b.number == number and b.ending == "roll_back")
 
 
 def best_every(running: Timeline, tier: Checkpoint, rate: float) -> int:

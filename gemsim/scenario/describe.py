@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gemsim.failures.classes import FailureClass
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Tier
@@ -122,8 +123,17 @@ def derived(scenario: Scenario) -> list[tuple[str, str, str]]:
     ]
     lines.append(("restart.communicator", text(scenario.restart.communicator, "time"), "FT-HSDP, arXiv 2602.00277"))
     for kind in scenario.classes:
-        shown = (
-            f"{kind.rate * scenario.horizon:.4g} in the run ({kind.rate * 86400:.4g} per day, {kind.exposure} clock)"
-        )
-        lines.append((f"failures.{kind.name}", shown, "rate x job x horizon"))
+        rate = kind.rate * kind.striking
+        shown = f"{rate * scenario.horizon:.4g} in the run ({rate * 86400:.4g} per day, {kind.exposure} clock)"
+        lines.append((f"failures.{kind.name}", shown, _counted(scenario, kind)))
     return lines
+
+
+def _counted(scenario: Scenario, kind: FailureClass) -> str:
+    """How the number of failures of a class follows, and what it leaves out."""
+    said = "rate x job x horizon"
+    if kind.striking < 1.0:
+        said += f", less the {1.0 - kind.striking:.3g} that follow others on nodes replaced by then"
+    if kind.frailty is not None and kind.frailty.kind == "lemons" and scenario.fleet.repair is not None:
+        said += "; fewer as repair makes lemons ordinary"
+    return said

@@ -101,5 +101,29 @@ def _values(tree: Tree, drafts: list[Draft], rows: list[Row]) -> list[Problem]:
                 except ValueRefused:
                     continue
             if trial.origins:
-                problems.update(dict.fromkeys(trial.check()[1]))
+                found = [_needs_section(tree, draft, row, one) or one for one in trial.check()[1]]
+                problems.update(dict.fromkeys(found))
     return list(problems)
+
+
+def _needs_section(tree: Tree, draft: Draft, row: Row, problem: Problem) -> Problem | None:
+    """What a key missing beside a swept one comes to, where the study has not got their section; else None."""
+    for path, _, source in row:
+        section, _, key = path.rpartition(".")
+        beside = problem.what.startswith(f"{section}.") and ": missing" in problem.what
+        if not (section and beside) or _has(draft.raw, section):
+            continue
+        named = section.rpartition(".")[2]
+        what, allowed = f"the study has no {section}, and {key} alone is none", "paths into what the study has"
+        where, at = tree.where(source[:-1], key=True), dotted(source[:-1])
+        return Problem(where, at, what, allowed, f"write {named} in the study first, then sweep {path}")
+    return None
+
+
+def _has(raw: Any, section: str) -> bool:
+    """Whether a raw study has anything at a dotted path, or the path leads into a list."""
+    for part in section.split("."):
+        if isinstance(raw, list):
+            return True
+        raw = raw.get(part) if isinstance(raw, dict) else None
+    return raw is not None

@@ -76,5 +76,8 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "modelled": "text",
     "point": "text",
 }
-JUDGED = ("ettr_diff", "ettr_diff_lo", "ettr_diff_hi")  # against the best of those that meet the bounds
+JUDGED = (  # against the best of those that meet the bounds
+    *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi"),
+    *("fleet_diff", "fleet_diff_lo", "fleet_diff_hi"),
+)
 SUMMARY_COLUMNS: tuple[str, ...] = tuple(COLUMN_MEASURES)

@@ -63,7 +63,11 @@ class Draft:
             try:
                 StudySpec.model_validate(normalised(repaired))
             except ValidationError as error:
-                found += [Finding(_back(one.path, moved), one.refused, at_key=one.at_key) for one in findings(error)]
+                found += [
+                    Finding(_back(one.path, moved), one.refused, at_key=one.at_key)
+                    for one in findings(error)
+                    if not (one.refused.at and one.path in moved)  # follows from where the key would stand
+                ]
         found += _across(self.raw)
         problems = [self.problem(one) for one in found if not self._follows(one.path)]
         return None, in_order(problems)

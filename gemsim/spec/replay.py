@@ -18,6 +18,7 @@ from gemsim.failures.laws import Duration, duration
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.load import Request, observe
 from gemsim.failures.logs.read import NAMES, Where
+from gemsim.failures.logs.replay import caution, usual_block
 from gemsim.failures.logs.times import window_hours
 from gemsim.failures.logs.trace import Replay, digest, merged, repair_law
 from gemsim.spec.laws import LawSpec
@@ -111,7 +112,7 @@ class ReplaySpec(Model):
     where: Annotated[tuple[Where, ...], WhereText()] = sourced("all rows", ())
     columns: Annotated[tuple[tuple[str, str], ...], ColumnsText()] = sourced("the names of gemsim", ())
     merge: Time = assumed("0 s", "no outage repeats another")
-    block: PositiveTime = assumed("7 d")
+    block: PositiveTime | None = assumed(None, "60 d, but at most a sixth of the window")
     keep_nodes: bool = sourced("who is where in the log says nothing of the job", False)
     scope: Literal["node", "gpu", "link", "process"] = assumed("node", "a log gives outages, not scopes")
     action: Literal["restart_app", "drain_and_reset", "reset", "reboot", "replace"] = assumed("replace")
@@ -121,7 +122,7 @@ class ReplaySpec(Model):
     @model_validator(mode="after")
     def _readable(self) -> Self:
         found = self.observed()
-        if self.block > found.log.window_h * HOUR:
+        if self.block is not None and self.block > found.log.window_h * HOUR:
             window = units.format(found.log.window_h * HOUR, "time")
             what = f"a block of {units.format(self.block, 'time')} is longer than the window of the log"
             raise ValueRefused(what, f"at most {window}", "write a shorter block", at=("block",))
@@ -149,8 +150,7 @@ class ReplaySpec(Model):
         return Replay(
             path=str(request.path), sha256=sha256, columns=request.columns, where=request.where, nodes=request.nodes,
             begin_h=request.begin_h, window_h=request.window_h, origin=request.origin, merge_h=self.merge / HOUR,
-            block_h=self.block / HOUR, permute=not self.keep_nodes, names=_names(log, reserved),
-            unknown=self._unknown(),
+            block_h=self._block(log), permute=not self.keep_nodes, names=_names(log, reserved), unknown=self._unknown(),
         )  # fmt: skip
 
     def classes(self, reserved: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
@@ -174,6 +174,15 @@ class ReplaySpec(Model):
             }  # fmt: skip
             rows.append((-len(part.time_h), keys if law is None else keys | {"repair": _spec(law)}))
         return tuple(keys for _, keys in sorted(rows, key=lambda row: row[0]))
+
+    def note(self) -> str:
+        """What a reader of the numbers must be told."""
+        log = self.observed().log
+        return caution(log.window_h, self._block(log))
+
+    def _block(self, log: Log) -> float:
+        """Hours."""
+        return usual_block(log.window_h) if self.block is None else self.block / HOUR
 
     def refuse_unknown(self, *, at: tuple[str, ...]) -> None:
         """Raises ValueRefused where a node is replaced and nothing says how long until it is back."""

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gemsim import units
-from gemsim.errors import UnitError
-from gemsim.results.choice import TIE_BAND, Choice
+from gemsim.results.choice import TIE_BAND, TOO_WIDE, Choice
 from gemsim.results.estimate import CONFIDENCE
-from gemsim.results.summary import BEYOND_PROFILE, GroupKey, Point, Require, Row, meets
+from gemsim.results.families import GroupKey
+from gemsim.results.summary import BEYOND_PROFILE, Point, Require, Row, meets
+from gemsim.study.design import size_of
 
-TOO_WIDE = 0.01  # half-width of a paired difference beyond which a tie says nothing
 CREDITED = {"held": "the state of living processes", "start": "nothing (from the start)"}  # where no tier recovered
-QUANTITIES: tuple[units.Dimension, ...] = ("time", "bytes", "bandwidth", "share")  # what a swept text may be
 LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
 
 
@@ -106,8 +104,12 @@ def pages(row: Row) -> str:
 def verdict(group: Group) -> str:
     """The best design and why it is that one."""
     best, reference = group.best, group.reference
+    if not group.designs:
+        return "No best: no design of this group could be simulated."
+    if reference is not None and best is None:
+        return _no_choice(group, reference)
     if best is None or reference is None:
-        asked = ", ".join(group.require) or "nothing"
+        asked = ", ".join(group.require)
         return f"No best: none of {len(group.designs)} simulated designs meets the requirement on {asked}."
     tied, allowed = len(group.choice.tied), len(group.allowed)
     if len(group.designs) == 1:
@@ -118,6 +120,18 @@ def verdict(group: Group) -> str:
     dearer = "" if best is reference else f" (the largest is {group.name(reference)}: {reference['ettr']:.4f})"
     memory, step = percent(best["memory_overhead"], 3), percent(best["step_overhead"], 3)
     return f"{head}{dearer}; {tied} of {allowed} tie, and it costs least: {memory} of memory, {step} more step time."
+
+
+def _no_choice(group: Group, reference: Row) -> str:
+    """The largest ETTR, and the cheaper design whose interval is too wide to be told from it, or to be as good."""
+    assert group.choice.unsure is not None
+    unsure = group.rows[group.choice.unsure]
+    bounds = range_of(-unsure["ettr_diff_hi"], -unsure["ettr_diff_lo"])
+    return (
+        f"No choice: run more replications. The largest is {group.name(reference)}: ETTR {reference['ettr']:.4f}; "
+        f"{group.name(unsure)} costs less, and how far it is behind ({points_of(-unsure['ettr_diff'])}, {bounds}) is "
+        "too wide to choose by."
+    )
 
 
 def recovered(group: Group) -> list[str]:
@@ -139,8 +153,10 @@ def _portion(share: float) -> str:
 
 def advice(group: Group) -> list[str]:
     """What decides between the designs of a group, and what follows from it."""
-    if group.best is None or group.reference is None:
+    if group.reference is None:
         return []
+    if group.best is None:
+        return _axes(group)
     decides = [_what_decides(group)] if len(group.designs) > 1 else []
     said = [*decides, *_noise(group), *_idle_code(group), *_burst(group), *_axes(group)]
     excluded = [row for row in group.designs if row not in group.allowed]
@@ -183,7 +199,9 @@ def _what_decides(group: Group) -> str:
         free = " The best spends no memory: here a code is paid for what it survives, not for ETTR." if bare else ""
         return f"{flat}, no more than chance or the tie band explains.{_fallbacks(allowed)}{free}"
     worst = min(allowed, key=lambda row: row["ettr_diff"])
-    bounds = "" if math.isnan(worst["ettr_diff_lo"]) else f", {_range(-worst['ettr_diff_hi'], -worst['ettr_diff_lo'])}"
+    bounds = (
+        "" if math.isnan(worst["ettr_diff_lo"]) else f", {range_of(-worst['ettr_diff_hi'], -worst['ettr_diff_lo'])}"
+    )
     split = f"ETTR decides: between the largest and {group.name(worst)} lie {points_of(spread)}{bounds}"
     top = (
         "the best stands alone"
@@ -202,7 +220,8 @@ def _fallbacks(rows: Sequence[Row]) -> str:
     return f" What differs is how many roll back to an older version ({span}), the burst survived, and the memory paid."
 
 
-def _range(lo: float, hi: float) -> str:
+def range_of(lo: float, hi: float) -> str:
+    """An interval of a difference of shares, in points."""
     return f"{100.0 * CONFIDENCE:.0f} %: {100.0 * lo:.2f} to {100.0 * hi:.2f}"
 
 
@@ -231,7 +250,9 @@ def _axes(group: Group) -> list[str]:
             own = [
                 row for row in allowed if f"{group.names[path]}=" in group.name(row)
             ]  # those that depend on the axis
-            values = sorted({row[path] for row in own if _size(row[path]) is not None}, key=lambda v: _size(v) or 0.0)
+            values = sorted(
+                {row[path] for row in own if size_of(row[path]) is not None}, key=lambda v: size_of(v) or 0.0
+            )
             if len(values) >= 3:
                 tops = [max((r for r in own if r[path] == v), key=lambda r: float(r["ettr"])) for v in values]
                 name = f"{variant}, {group.names[path]}" if variant else group.names[path]
@@ -239,18 +260,6 @@ def _axes(group: Group) -> list[str]:
                 labels = [value if isinstance(value, str) else f"{value:g}" for value in values]
                 said.append(f"{name}{judged}: {_shape(labels, tops, [row['point'] in tied for row in tops])}.")
     return said
-
-
-def _size(value: Any) -> float | None:
-    """A swept value as a number to order by: a quantity in SI; None for a word."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    for dimension in QUANTITIES:
-        try:
-            return units.parse(value, dimension)
-        except UnitError:
-            continue
-    return None
 
 
 def _shape(labels: Sequence[str], tops: Sequence[Row], tied: Sequence[bool]) -> str:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from gemsim import units
+from gemsim.errors import UnitError
 from gemsim.spec.loading import LoadedStudy, applies
 
 PROTECTION = "protection"
+QUANTITIES: tuple[units.Dimension, ...] = ("time", "bytes", "bandwidth", "share")  # what a swept text may be
 Applies = Callable[[Mapping[str, Any], str], bool]
 
 
@@ -99,6 +102,18 @@ def _is_protection(path: str) -> bool:
 def show(value: Any) -> str:
     """A swept value as text: itself, or compact JSON where it is a section."""
     return value if isinstance(value, str) else json.dumps(value, default=str, separators=(", ", ": "))
+
+
+def size_of(value: Any) -> float | None:
+    """A swept value as a number to order by: a quantity in SI; None for a word."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    for dimension in QUANTITIES:
+        try:
+            return units.parse(value, dimension)
+        except UnitError:
+            continue
+    return None
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:

@@ -58,6 +58,9 @@ def _twin(model: Model, scenario: Any) -> Mapping[str, Any]:
         return model.predict(scenario)
     except NotCovered as error:
         return {"analytic_kind": NO_FORM, "analytic_note": error.reason}
+    except ArithmeticError as error:  # a number beside the simulated one must not take that along
+        note = f"the closed form broke down ({type(error).__name__}: {error}): a fault of gemsim's, please report it"
+        return {"analytic_kind": NO_FORM, "analytic_note": note}
 
 
 def _reason(error: GemsimError) -> str:

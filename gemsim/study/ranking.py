@@ -43,13 +43,18 @@ def _table(rows: Sequence[Row], choice: Choice, modes: dict[int, str]) -> Table:
         row, apart = rows[index], choice.differences[index]
         form = "none" if row["ettr_analytic"] is None else f"{row['ettr_analytic']:.4f}"
         name = row["variant"].partition(": ")[2]
-        table.add_row(*map(Text, (name, modes[index], f"{row['ettr']:.4f}", form, *_behind(apart))))
+        table.add_row(*map(Text, (name, modes[index], f"{row['ettr']:.4f}", form, *behind(apart))))
     return table
 
 
-def _behind(apart: Interval) -> tuple[str, str]:
+def behind(apart: Interval) -> tuple[str, str]:
     """How far behind the largest, and the interval of that, in points; nothing for the largest itself."""
     if apart.value == 0.0 and not apart.half_width > 0.0:
         return "", ""
-    lo, hi = (f"{-100.0 * end + 0.0:.2f}" for end in (apart.hi, apart.lo))
-    return f"{-100.0 * apart.value:.2f}", "" if math.isnan(apart.lo) else f"{lo} to {hi}"
+    lo, hi = (_points(end) for end in (apart.hi, apart.lo))
+    return _points(apart.value), "" if math.isnan(apart.lo) else f"{lo} to {hi}"
+
+
+def _points(difference: float) -> str:
+    text = f"{-100.0 * difference:.2f}"
+    return "0.00" if float(text) == 0.0 else text

@@ -15,12 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gemsim.analytic.optimum import HOPELESS_NOTE
 from gemsim.results.summary import EXTRAPOLATED, Row
 from gemsim.study.advice import Group, advice, cautions, pages, percent, recovered, verdict
 from gemsim.study.ceiling import ceiling
 from gemsim.study.design import short_names
 from gemsim.study.matrix import matrices
 from gemsim.study.ranking import rankings
+from gemsim.study.spares import fleets, shortage
 from gemsim.study.sweep import SweepResult, label
 from gemsim.study.titles import titles_of
 
@@ -38,10 +40,13 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     large = len(rows) > FULL_TABLE
     page = _Page(width, styled)
     page.say(*_heading(result), *_sources(rows))
+    if all(row["ettr"] is None for row in rows):
+        page.say("", "Nothing to compare: no design could be simulated.", *_infeasible(rows), *_failed(result))
+        return page.text
     titles = titles_of(groups)
     page.show(_table(groups, large=large), titles=titles)
     page.say(_legend(large=large, total=len(rows)))
-    lines = {id(group): [verdict(group), *_best_facts(group), *advice(group), ceiling(group)] for group in groups}
+    lines = {id(group): _lines(group) for group in groups}
     everywhere = [
         line for line in lines[id(groups[0])] if len(groups) > 1 and all(line in own for own in lines.values())
     ]
@@ -55,6 +60,10 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
         page.say("", block.title)
         if block.table is not None:
             page.show(block.table)
+    for title, table, answer in fleets(groups, result.summary):
+        page.say("", title)
+        page.show(table)
+        page.say(answer)
     page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
     page.say(*_extrapolated(groups), *_failed(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
@@ -79,7 +88,7 @@ class _Page:
 
     def head(self, line: str) -> None:
         """A heading, set apart."""
-        self._console.print(Text(f"\n{textwrap.shorten(line, self._console.width)}", style="bold"))
+        self._console.print(Text(f"\n{textwrap.fill(line, self._console.width)}", style="bold"))
 
     def show(self, table: Table, titles: Sequence[str] = ()) -> None:
         """A table; a row that holds only `TITLE` and a number becomes that title over the whole width."""
@@ -90,7 +99,8 @@ class _Page:
         self._out.truncate()
         for number, title in enumerate(titles):
             line = rf"(?m)^.*{TITLE}{number}(?!\d).*$"
-            text = re.sub(line, f" {title}".replace("\\", r"\\"), text)
+            short = textwrap.shorten(title, self._console.width - 1, placeholder="…")
+            text = re.sub(line, f" {short}".replace("\\", r"\\"), text)
         self._out.write(text)
 
     @property
@@ -98,6 +108,12 @@ class _Page:
         """All of it."""
         text = "\n".join(line.rstrip() for line in self._out.getvalue().splitlines())
         return re.sub(r"\n{3,}", "\n\n", text) + "\n"
+
+
+def _lines(group: Group) -> list[str]:
+    """What is said of a group: of one without numbers that alone."""
+    known = [*_best_facts(group), *advice(group), ceiling(group)] if group.designs else []
+    return [verdict(group), *known]
 
 
 def groups_of(result: SweepResult) -> list[Group]:
@@ -139,6 +155,8 @@ def _table(groups: Sequence[Group], *, large: bool) -> Table:
     for number, group in enumerate(groups):
         if len(groups) > 1:
             table.add_row(f"{TITLE}{number}", *[""] * (len(HEADINGS) - 1))
+        if group.reference is None and large:
+            table.add_row(Text("  none to choose from"), *[""] * (len(HEADINGS) - 1))
         for mark, row in _chosen(group) if large else _every(group):
             name = group.name(row) if large else group.label(row)
             table.add_row(*[Text(cell) for cell in (f"{mark}{name}", *_cells(row))])
@@ -153,12 +171,13 @@ def _every(group: Group) -> Iterator[tuple[str, Row]]:
 
 def _chosen(group: Group) -> Iterator[tuple[str, Row]]:
     """Best, largest ETTR, the largest of each variant, smallest: each design once."""
-    if group.best is None or group.reference is None:
+    if group.reference is None:
         return
+    marked = [] if group.best is None else [("* ", group.best)]
     tops = [("  ", group.rows[one.reference]) for one in group.within.values() if one.reference is not None]
     worst = min(group.allowed, key=lambda row: float(row["ettr"]))
     shown: set[str] = set()
-    for mark, row in (("* ", group.best), ("> ", group.reference), *tops, ("< ", worst)):
+    for mark, row in (*marked, ("> ", group.reference), *tops, ("< ", worst)):
         if row["point"] not in shown:
             shown.add(row["point"])
             yield mark, row
@@ -217,8 +236,12 @@ def _best_facts(group: Group) -> Iterator[str]:
         yield f"Checkpoints: {static['interval_note']}."
     lost, high = group.best["unrecoverable_per_run"], group.best["unrecoverable_per_run_hi"]
     yield f"Back to the start of the job: {lost:.3g} per run (95 %: at most {high:.2g})."
+    short = shortage(group.best)
     for note in static.get("notes") or ():
-        yield f"{note}."
+        if not (short and note.startswith(HOPELESS_NOTE)):  # spares are short, not saves
+            yield f"{note}."
+    if short:
+        yield short
 
 
 def _infeasible(rows: Sequence[Row]) -> Iterator[str]:

@@ -198,6 +198,6 @@ def test_followers_that_strike_those_replaced_are_caught() -> None:
 
 def test_a_job_that_never_waits_is_caught() -> None:
     def never(original: Callable[..., list[float]]) -> Callable[..., list[float]]:
-        return lambda scenario, asked, crews: [1.0]
+        return lambda scenario, asked, crews, warmed: [1.0]
 
     must_reject(lambda: check(JOBS["few spares"](), 10), replaced("gemsim.analytic.waits:_one_by_one", never))

@@ -29,7 +29,7 @@ def on_fleet(method: str, make: Callable[[Make], Make]) -> Fault:
 
 def shop_of(change: Callable[[Any], Any]) -> Fault:
     """The shop works by another plan."""
-    return replaced(ENGINE + "fleet:Shop", lambda original: lambda plan: original(change(plan)))
+    return replaced(ENGINE + "before:Shop", lambda original: lambda plan: original(change(plan)))
 
 
 def pools_of(change: Callable[[Any], Any]) -> Fault:
@@ -263,7 +263,7 @@ def nodes_are_lost() -> Fault:
         (nobody_is_retired, partial(orderly.test_two_failures_within_the_window_retire_a_node, 600.0, 1)),
         (the_count_goes_with_the_place, orderly.test_the_count_goes_with_the_node_and_not_with_its_place),
         (scores_do_not_fade, partial(orderly.test_a_score_fades, 201.0, 0)),
-        (devices_stay_where_they_were, partial(nodes.test_a_device_fails_again_where_it_stands, "replace", 4000, 1, 0)),
+        (devices_stay_where_they_were, partial(nodes.test_a_device_fails_again_where_it_stands, "replace", 500, 1, 1)),
         (devices_stay_where_they_were, nodes.test_a_device_that_is_back_in_the_job_fails_again_there),
         (chains_go_on, nodes.test_a_chain_ends_with_its_mark),
         (the_guilty_one_is_found, nodes.test_misdiagnosis_takes_a_healthy_node_and_the_faulty_one_its_place),

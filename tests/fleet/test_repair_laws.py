@@ -108,7 +108,7 @@ def check_number_inside(seed: int, law: Duration, runs: int = 6_000) -> None:
         now = float(rng.exponential(1 / rate))
         while now < t:
             shop.returns(now)
-            shop.enter(0, now, marks)
+            shop.enter(shop.entered, now, marks)
             now += float(rng.exponential(1 / rate))
         shop.returns(t)
         seen.append(shop.inside)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.engine.ledgers import ride
 from tests.engine.small import DETECT, READ, REPAIR, checkpoint, expect
+from tests.faults import must_reject, replaced
 from tests.fleet.fleet_jobs import GPU, KINDS, LINK, PLACES, Blow, job, play, strays, total, watch, written
 
 NEVER_BACK = {"stages": [{"name": "mend", "time": "1000 d"}]}
@@ -210,23 +211,43 @@ FOLLOWED = {"recurs": 0.1, "gap": 0.5}
 
 @pytest.mark.parametrize(
     ("action", "repair", "failures", "idle"),
-    [("reset", 500, 2, 0), ("replace", 500, 1, 1), ("replace", 4000, 1, 0)],
-    ids=["stays", "stands by", "in repair"],
+    [("reset", 500, 2, 0), ("replace", 500, 1, 1), ("replace", 4000, 1, 1), ("replace", 4300, 1, 0)],
+    ids=["stays", "stands by", "has stood by since 4100", "mended too late"],
 )
 def test_a_device_fails_again_where_it_stands(action: str, repair: int, failures: int, idle: int) -> None:
+    """The run ends at 5,000 s, and the time to the failure that follows stands still during the repair."""
     kind = {**RECURS, "action": action, "repair": f"{repair} s"}
     row = play(job(kinds=[kind], hot=1), Blow("gpu", 100.0, 5, marks=FOLLOWED))
     assert (row["failures"], row["failures_idle"]) == (failures, idle)
 
 
 def test_a_device_that_is_back_in_the_job_fails_again_there() -> None:
-    """Node 1 leaves at 100, is mended at 600, takes place 2 at 700, and fails there at 793."""
+    """Node 1 leaves at 100, is mended at 600, takes place 2 at 700, and fails there at 1293: 693 s in use."""
     of = job(kinds=[RECURS], hot=1)
     blows = Blow("gpu", 100.0, 5, marks=FOLLOWED), Blow("gpu", 700.0, 9)
     seen = watch(of, written(of, *blows))
     assert seen.tally.failures == 3
     assert ([seen.fleet.node_in(place) for place in range(PLACES)], strays(seen)) == ([0, 4, 2, 3], [])
-    assert play(of, *blows)["waiting_s"] == pytest.approx(20.0 + 20.0 + 1200.0 - (100.0 + GAP) - DETECT + 20.0)
+    assert play(of, *blows)["waiting_s"] == pytest.approx(3 * 20.0)  # node 2 is mended at 1200
+
+
+def check_wait_for_repair(crews: int) -> None:
+    """Nodes 0 and 1 leave at 100; node 1 is mended at 500, by one crew at 900, and fails 693 s later, standing by."""
+    stages = {"stages": [{"name": "mend", "time": "400 s", "crews": crews}]}
+    back = 500.0 if crews != 1 else 900.0
+    for horizon, idle in ((back + GAP - 1.0, 0), (back + GAP + 1.0, 1)):
+        of = job(kinds=[RECURS], hot=2, fleet={"repair": stages}, run__horizon=f"{horizon} s")
+        row = play(of, Blow("gpu", 100.0, 1), Blow("gpu", 100.0, 5, marks=FOLLOWED))
+        assert row["failures_idle"] == idle
+
+
+@pytest.mark.parametrize("crews", [0, 1])
+def test_a_failure_that_follows_waits_out_the_repair(crews: int) -> None:
+    check_wait_for_repair(crews)
+
+
+def test_a_follower_that_comes_due_in_repair_and_is_lost_is_noticed() -> None:
+    must_reject(lambda: check_wait_for_repair(0), replaced("gemsim.engine.repair:Shop.away", lambda _: lambda *_: 0.0))
 
 
 def test_a_chain_ends_with_its_mark() -> None:

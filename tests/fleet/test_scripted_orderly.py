@@ -219,6 +219,12 @@ def test_a_false_alarm_takes_out_one_healthy_node(misdiagnosis: float) -> None:
     assert of.classes[-1].rate == pytest.approx(4 * 0.5 / 1000.0)
 
 
+def test_a_false_alarm_is_no_failure_that_was_found() -> None:
+    fleet = alarmed(0.0) | {"checks": ALARMS | {"finds": 1.0}}
+    row = play(job(checkpoint(), hot=1, fleet=fleet), Blow("false_alarm", 157.0, 1, marks={"check": 0.0}))
+    assert row["found_early"] == 0
+
+
 # ---------------------------------------------------------------- retirement
 
 

@@ -58,7 +58,8 @@ def test_what_is_missing_is_what_is_in_repair() -> None:
 
 
 def test_outages_that_keep_to_the_first_promise_are_noticed() -> None:
-    must_reject(partial(check_little, 0.45), replaced("gemsim.engine.job:Job._leave_out", lambda original: first_promise))
+    fault = replaced("gemsim.engine.job:Job._leave_out", lambda original: first_promise)
+    must_reject(partial(check_little, 0.45), fault)
 
 
 def first_promise(of: Any) -> None:

@@ -50,23 +50,25 @@ def log_of(
 
 
 def drawn(rng: np.random.Generator, *, nodes: int = 100, window: float = 4000.0, rate: float = 1e-3) -> Log:
-    """Failures with gamma frailty of shape 1, steps at a half, joint starts of three nodes, and recurrence."""
+    """Failures with gamma frailty of shape 1, steps at a half, joint starts of three nodes, and recurrence from the end
+    of an outage on."""
     multiple = rng.gamma(1.0, 1.0, nodes)
-    times, node = [], []
+    times, node, lengths = [], [], []
     for who in range(nodes):
         for start, length, factor in ((0.0, window / 2, 0.5), (window / 2, window / 2, 1.5)):
             for at in start + length * rng.random(rng.poisson(rate * multiple[who] * factor * length)):
                 while at < window:
                     times.append(at)
                     node.append(who)
-                    at = at + rng.exponential(2.0) if rng.random() < 0.3 else window
+                    lengths.append(float(rng.lognormal(1.0, 1.5)))
+                    at = at + lengths[-1] + rng.exponential(2.0) if rng.random() < 0.3 else window
     for at in window * rng.random(rng.poisson(20)):
         times += [at] * 3
         node += rng.choice(nodes, 3, replace=False).tolist()
+        lengths += rng.lognormal(1.0, 1.5, 3).tolist()
     order = np.argsort(times, kind="stable")
     chosen = np.array(times)[order]
-    down = rng.lognormal(1.0, 1.5, len(chosen))
-    return log_of(chosen, node=np.array(node)[order], window=window, nodes=nodes, down=down)
+    return log_of(chosen, node=np.array(node)[order], window=window, nodes=nodes, down=np.array(lengths)[order])
 
 
 def as_csv(log: Log) -> str:

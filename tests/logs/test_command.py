@@ -33,8 +33,9 @@ def run(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]
 def test_it_says_and_writes_everything(run: tuple[str, Path]) -> None:
     shown, out = run
     for words in (
-        "587 events, 100 nodes", "as logged", "same-node repeats merged (off)", "simultaneous starts merged (1 min)",
-        "MTBF h (95 %)", "no law of a device", "per 1e6 node h (95 %)", "unavailability", "steps of the rate (penalty",
+        "603 events, 100 nodes", "as logged", "same-node repeats merged (off)", "simultaneous starts merged (1 min)",
+        "MTBF h (95 % Poisson)", "95 % by Fano",
+        "beyond longest", "no law of a device", "per 1e6 node h (95 %)", "unavailability", "steps of the rate (penalty",
         "joint starts (two nodes or more", "followed by another of the same node", "round trip: 100 logs", "written: ",
     ):  # fmt: skip
         assert words in shown, words
@@ -42,10 +43,37 @@ def test_it_says_and_writes_everything(run: tuple[str, Path]) -> None:
     names = ["failures.yaml", "fit.json", "fit.png", "fit.svg"]
     assert sorted(path.name for path in out.iterdir() if path.name != ".lock") == names
     told = json.loads((out / "fit.json").read_text())
-    assert [row["events"] for row in told["system"]][:2] == [587, 587]
+    assert [row["events"] for row in told["system"]][:2] == [603, 603]
     assert told["round_trip"][0]["name"] == "mtbf_h"
     assert (out / "fit.png").read_bytes().startswith(b"\x89PNG")
     assert b"fitted section" in (out / "fit.svg").read_bytes()
+
+
+def test_the_picture_says_what_it_shows(run: tuple[str, Path]) -> None:
+    drawn_text = (run[1] / "fit.svg").read_text()
+    for words in (
+        "central 95 % of 200 logs", "steps of the rate that all classes of the section share",
+        "laws of the section, all classes together",
+    ):  # fmt: skip
+        assert words in drawn_text, words
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["--where", "component=gpus"], "component holds 'gpu', 'nic'; did you mean --where 'component=gpu'?"),
+        (["--where", "component=GPU"], "did you mean --where 'component=gpu'?"),
+        (["--where", "component=zz"], "component holds 'gpu', 'nic'; check the values"),
+        (["--window", "100"], "a number without a unit ('100'); a length such as '348 d', or 'FROM to TO'; write '100"),
+    ],
+    ids=["near", "capitals", "far", "no unit"],
+)
+def test_a_slip_is_answered_with_what_was_meant(
+    asked: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path)
+    assert main(["fit", str(path), "--nodes", "5", *(["--window", "100 h"] if "--where" in asked else []), *asked]) == 2
+    assert told in capsys.readouterr().err
 
 
 def test_the_same_log_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -9,9 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from gemsim import scenario
 from gemsim.cli.main import main
+from gemsim.engine.run import simulate
+from gemsim.failures.logs.statistics import poisson_interval
+from gemsim.spec.loading import parse_study
 
 FOLDER = os.environ.get("GEMSIM_TRACES", "")
 pytestmark = [
@@ -91,6 +96,26 @@ def test_losses_of_spot_nodes_are_counted_by_node_hours(capsys: pytest.CaptureFi
         told = fitted((*BAMBOO, f"trace={trace}"), capsys)
         assert told["node_hours"] == pytest.approx(hours, abs=0.05)
         assert told["classes"][0]["rate"] == pytest.approx(rate, abs=0.001)
+
+
+def test_the_fitted_section_in_the_engine_fails_as_often_as_the_log(tmp_path: Path) -> None:
+    """Failures of the job and of idle spares, for 400 nodes, lie within the Poisson interval of the log's 584; with few
+    spares those of the job do. With many, the nodes that fail most stand by longer, and fail there."""
+    path = Path(FOLDER) / CASES["all 584 outages"][0]
+    assert main(["fit", str(path), *CASES["all 584 outages"][1:], "--out", str(tmp_path / "out")]) == 0
+    study = (Path(__file__).parents[2] / "studies/replay.yaml").read_text(encoding="utf-8")
+    tail = "protection: [{checkpoint: {target: remote, mode: async, blocked: 1 s, interval: 1 h}}]\n"
+    section = (tmp_path / "out/failures.yaml").read_text(encoding="utf-8")
+    low, high = poisson_interval(584)
+    for spares in (8, 48):
+        head = study[: study.index("failures:\n")].replace("spare_nodes: 16", f"spare_nodes: {spares}")
+        text = head + section + tail + "run: {horizon: 348.79 d}\n"
+        one = scenario.build(parse_study(text.encode(), "fitted.yaml").spec)
+        rows = [simulate(one, seed=5, replication=number) for number in range(40)]
+        of_job = float(np.mean([row["failures"] for row in rows]))
+        of_all = of_job + float(np.mean([row["failures_idle"] for row in rows]))
+        assert low < of_all * 400 / (400 + spares) < high
+        assert of_job > low or spares > 8
 
 
 def test_a_narrated_log_is_no_source_of_a_rate(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from gemsim.errors import ValueRefused
 from gemsim.failures.logs import replay as module
-from gemsim.failures.logs.replay import HOUR, Replayed, replay
+from gemsim.failures.logs.replay import HOUR, Replayed, caution, replay, usual_block
 from tests import statcheck
 from tests.faults import must_reject, replaced
 from tests.logs.synthetic import log_of
@@ -97,6 +97,13 @@ def test_nodes_keep_who_they_are_through_a_run() -> None:
     assert len(struck) > 5
     kept = replay(lemon, horizon=3e6, nodes=10, seed=0, replication=0, permute=False)
     assert {one.node for one in kept} == {4}
+
+
+def test_a_usual_block_is_long_and_the_few_it_leaves_are_told() -> None:
+    assert usual_block(8352.0) == 8352.0 / 6.0
+    assert usual_block(80000.0) == 1440.0
+    assert "348 d of log hold 6 blocks of 58 d that do not overlap. That is few" in caution(8352.0, 8352.0 / 6.0)
+    assert caution(80000.0, 1440.0).endswith("do not overlap")
 
 
 def test_larger_fleets_have_blocks_of_their_own() -> None:

@@ -233,6 +233,14 @@ def test_false_alarms_beside_a_log_are_drawn(folder: Path) -> None:
     assert simulate(one, seed=5, replication=0)["failures"] > 0
 
 
+def test_a_replayed_study_says_how_few_blocks_its_log_holds(folder: Path) -> None:
+    one = built(folder / "log.csv")
+    assert one.replay is not None
+    assert one.replay.block_h == pytest.approx(4000.0 / 6.0)
+    assert [note for note in one.notes if "hold 6 blocks" in note and "That is few" in note]
+    assert "hold 47.6 blocks of 3.5 d" in built(folder / "log.csv", ", block: 3.5 d").notes[-1]
+
+
 def test_the_identity_is_that_of_the_content(folder: Path, tmp_path: Path) -> None:
     one = built(folder / "log.csv")
     moved = write(tmp_path, TEXT, name="elsewhere.csv", meta=META)

@@ -133,13 +133,51 @@ def test_unavailability_counts_overlaps_once_and_ends_with_the_window() -> None:
 
 
 def test_the_repair_law_of_a_study_keeps_mean_and_median() -> None:
-    found = repair.repair_of(log_of([1.0, 2.0, 3.0], down=[1.0, 2.0, 12.0]))
-    assert found.kind == "lognormal"
+    down = np.random.default_rng(2).lognormal(1.0, 0.7, 500)
+    found = repair.repair_of(log_of(np.arange(500.0), down=down))
+    assert (found.kind, found.keeps, found.misfits) == ("lognormal", "median", False)
     law = stats.lognorm(found.sigma, scale=found.mean_h * math.exp(-(found.sigma**2) / 2))
-    assert [law.mean(), law.median()] == pytest.approx([5.0, 2.0])
+    assert [law.mean(), law.median()] == pytest.approx([down.mean(), np.median(down)])
+    assert found.law_median_h == pytest.approx(np.median(down))
     assert repair.repair_of(log_of([1.0, 2.0], down=[0.0, 0.0])).kind == "fixed"
     assert repair.repair_of(log_of([1.0, 2.0], down=[2.0, 2.0])).kind == "exponential"
     assert repair.repair_of(log_of([1.0, 2.0], down=[math.nan, math.nan])).kind == ""
+
+
+LONG = [1.0] * 60 + [100.0] * 40  # a lognormal with this mean and median has a tail far beyond 100 h
+
+
+def check_tail() -> None:
+    """Mean and mean of squares are kept where the median would put many node-hours beyond the longest outage."""
+    found = repair.repair_of(log_of(np.arange(100.0), down=LONG))
+    law = stats.lognorm(found.sigma, scale=found.mean_h * math.exp(-(found.sigma**2) / 2))
+    assert law.mean() == pytest.approx(np.mean(LONG))
+    assert law.moment(2) == pytest.approx(np.mean(np.square(LONG)))
+    assert (found.keeps, found.misfits) == ("squares", True)
+    tail = 1.0 - law.expect(lambda x: x, lb=0.0, ub=100.0) / law.mean()
+    assert found.beyond == pytest.approx(tail, abs=1e-6)
+
+
+def test_a_repair_law_has_no_tail_that_the_log_has_not() -> None:
+    check_tail()
+    assert repair.beyond("exponential", 2.0, 0.0, 6.0) == pytest.approx(4.0 * math.exp(-3.0))
+
+
+def test_a_median_that_is_kept_at_any_price_is_noticed() -> None:
+    must_reject(check_tail, replaced("gemsim.failures.logs.repair:FAR", lambda _: 1.0))
+
+
+def test_the_interval_of_an_mtbf_is_wider_where_counts_vary_more() -> None:
+    times = np.repeat(np.arange(100.0) * 24.0, 1 + 5 * (np.arange(100) % 4 == 0))
+    one = row("bursts", times, 2400.0)
+    assert one.fano_24h > 2.0
+    low, high = one.wide_h
+    spread = math.exp(1.959964 * math.sqrt(one.fano_24h / len(times)))
+    assert (low, high) == pytest.approx((one.mtbf_h / spread, one.mtbf_h * spread))
+    assert low < one.mtbf_low_h
+    even = row("even", np.arange(100.0) * 24.0, 2400.0)
+    assert even.wide_h[0] <= even.mtbf_low_h
+    assert all(math.isnan(end) for end in row("short", np.array([1.0, 2.0]), 10.0).wide_h)
 
 
 def brute_partition(counts: list[int], penalty: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gemsim.results.choice import TIE_BAND, Candidate, choose
+from gemsim.results.choice import TIE_BAND, TOO_WIDE, Candidate, choose
 
 NOISE = np.array([-0.004, 0.004, -0.002, 0.002, 0.0])  # shared by all designs: the same failures
 OWN = np.array([1.0, -1.0, 0.5, -0.5, 0.0])  # a spread of the difference itself
@@ -66,6 +66,19 @@ def test_without_an_allowed_design_there_is_no_best() -> None:
     choice = choose([design(0, 0.95, meets=False)])
     assert (choice.reference, choice.best, choice.tied, choice.differences) == (None, None, (), {})
     assert choose([]).best is None
+
+
+def test_a_tie_by_an_interval_too_wide_chooses_nothing() -> None:
+    """Behind by 0.036 with a half-width of 0.12: it would win as the cheapest, though it may be far worse."""
+    noisy = design(1, 0.9575, own=0.12)
+    choice = choose([design(0, 0.9935, memory=0.01), noisy])
+    assert choice.differences[1].half_width > TOO_WIDE
+    assert (choice.reference, choice.best, choice.unsure, choice.tied) == (0, None, 1, (0, 1))
+
+
+def test_one_that_ties_by_a_wide_interval_and_is_dearer_changes_nothing() -> None:
+    choice = choose([design(0, 0.9935, memory=0.01), design(1, 0.9575, memory=0.02, own=0.12)])
+    assert (choice.best, choice.unsure) == (0, None)
 
 
 def test_one_replication_has_no_interval_so_the_fixed_band_decides() -> None:

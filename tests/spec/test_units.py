@@ -105,6 +105,12 @@ def test_published_rates_print_as_published(text: str) -> None:
     [
         (3600, "time", "has no unit (3600); a time in us, ms, s, min, h or d; write e.g. '3600 s'"),
         ("3600", "time", "write e.g. '3600 s'"),
+        (7, "time", "write '7 s', '7 min', '7 h' or '7 d'"),
+        ("7 days", "time", "did you mean '7 d'?"),
+        ("1 Day", "time", "did you mean '1 d'?"),
+        ("2 hours", "time", "did you mean '2 h'?"),
+        ("20 m", "time", "did you mean '20 min'?"),
+        ("20 secs", "time", "did you mean '20 s'?"),
         ("50", "bandwidth", "write e.g. '50 GB/s'"),
         ("400 gb/s", "bandwidth", "did you mean '400 Gb/s'?"),
         ("400 Gb", "bandwidth", "did you mean '400 Gb/s'?"),

@@ -177,7 +177,7 @@ def check_shape(shape: str, seed: int) -> None:
     """In five days of work 4,096 servers fail 0.01 x 4,096 x 5 times on average, whatever the shape of the law."""
     kind, value = SHAPES[shape]
     law = {"failures.classes.server.law": {"kind": kind, "shape": value}, "failures.classes.server.frailty": None}
-    of = default({**law, "run.steps": 5 * DAY, "run.max_wall": "30 d"})
+    of = default({**law, "run.start": "stationary", "run.steps": 5 * DAY, "run.max_wall": "30 d"})
 
     def draw(stage: int) -> NDArray[np.float64]:
         return runs(of, 60, seed=seed, first=60 * stage)["failures"]

@@ -72,6 +72,18 @@ def test_where_ettr_decides_the_gap_is_named_with_its_interval(tmp_path: Path) -
     assert "ETTR does not decide" not in text(apart)
 
 
+def test_a_tie_too_wide_to_choose_by_is_no_choice(tmp_path: Path) -> None:
+    """The cheaper design may be as good or four points worse: nothing is called best."""
+    rivals = [{"value": 8, "ettr": 0.99, "memory": 0.02}, {"value": 16, "ettr": 0.97, "memory": 0.01}]
+    open_ = group(tmp_path, rivals, noise=0.06)
+    said = text(open_)
+    assert said.startswith("No choice: run more replications. The largest is k=")
+    assert "costs less, and how far it is behind" in said
+    assert "Best:" not in said
+    assert (open_.best, recovered(open_)) == (None, [])
+    assert not any(row["best"] for row in open_.rows)
+
+
 def test_what_each_tier_of_the_best_recovered_is_said(tmp_path: Path) -> None:
     tiers = '{"near": 96, "remote": 3, "held": 1}'
     two = group(tmp_path / "a", [{"value": 8, "ettr": 0.93, "tiers": tiers}, {"value": 16, "ettr": 0.9}])

@@ -39,6 +39,11 @@ def test_points_compete_where_only_protection_differs() -> None:
     assert [point.group for point in points] == [((MODE, "holder"),), ((MODE, "in_place"),)] * 2
 
 
+def test_what_competes_is_kept_beside_the_group() -> None:
+    (point,) = expand(grid={"fleet.spares.hot": [4], "protection.stripe.m": [2]}, zipped={}, compare={})
+    assert (point.group, point.protection) == ((("fleet.spares.hot", "4"),), (("protection.stripe.m", "2"),))
+
+
 def test_variants_of_protection_alone_compete_and_others_do_not() -> None:
     compare: Compare = {
         "nothing": {"protection": []},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,13 +76,71 @@ def test_failed_points_are_listed_at_the_end(tmp_path: Path) -> None:
 
 
 def test_groups_of_unlike_variants_have_titles() -> None:
-    """A variant may change a section that the others leave alone; a long section is shown by its beginning."""
+    """A variant may change a section that the others leave alone; of a section its keys are shown."""
     sections = [(), (("workload", '{"parameters": 671000000000.0, "layers": 61}'), ("restart", "in_place"))]
     groups = [SimpleNamespace(key=key, points=()) for key in sections]
     assert titles_of(groups) == [  # type: ignore[arg-type]
         "as written",
-        'workload = {"parameters": 671000000…, restart = in_place',
+        "workload.parameters = 6.71e+11, workload.layers = 61, restart = in_place",
     ]
+
+
+def test_sections_stand_in_titles_by_the_keys_that_differ() -> None:
+    rules = [
+        '{"after": 3, "within": "60 d"}',
+        '{"after": 3, "within": "7 d"}',
+        '{"after": 3, "within": "7 d", "no": 1}',
+    ]
+    groups = [SimpleNamespace(key=(("fleet.retire", rule),), points=()) for rule in rules]
+    assert titles_of(groups) == [  # type: ignore[arg-type]
+        "retire.within = 60 d",
+        "retire.within = 7 d",
+        "retire.within = 7 d, retire.no = 1",
+    ]
+
+
+def test_sections_that_differ_in_a_late_key_only_are_still_told_apart() -> None:
+    bases = [{"a": n, "b": n, "c": n, "d": last} for n, last in ((1, 1), (2, 1), (2, 3))]
+    groups = [SimpleNamespace(key=(("failures", json.dumps(base)),), points=()) for base in bases]
+    titles = titles_of(groups)  # type: ignore[arg-type]
+    assert len(set(titles)) == 3
+    assert titles[2] == "failures.a = 2, failures.b = 2, failures.c = 2, failures.d = 3"
+
+
+def test_a_group_of_one_variant_is_called_by_it_beside_what_is_swept() -> None:
+    rules = {"never": None, "strict": '{"after": 3}', "loose": '{"after": 5}'}
+    groups = []
+    for variant, rule in rules.items():
+        for hot in (4, 8):
+            key = (("fleet.spares.hot", str(hot)), *((("fleet.retire", rule),) if rule else ()))
+            point = SimpleNamespace(variant=variant, columns={"fleet.spares.hot": hot})
+            groups.append(SimpleNamespace(key=key, points=[point]))
+    assert titles_of(groups)[:3] == ["never: hot = 4", "never: hot = 8", "strict: hot = 4"]  # type: ignore[arg-type]
+
+
+def test_where_all_failed_one_line_says_so(tmp_path: Path) -> None:
+    shown = page(tmp_path, {"protection.fate": ["raises"], "restart": ["in_place", "all_processes"]})
+    assert "Nothing to compare: no design could be simulated." in shown
+    assert "No best" not in shown
+    assert "restart = " not in shown
+    assert "closed form" not in shown
+    assert "2 designs failed (tracebacks in" in shown
+
+
+def test_a_group_in_which_all_failed_says_that_alone(tmp_path: Path) -> None:
+    shown = page(tmp_path, {"restart": ["in_place", "all_processes"], "protection.fate": ["fine"]})
+    assert "No best" not in shown
+    result = sweep(
+        fakes.plan({"cluster.fate": ["fine", "raises"]}),
+        replace(fakes.MODEL, build=lambda values: fakes.build({"protection.fate": values["cluster.fate"]})),
+        tmp_path / "other",
+        jobs=1,
+        report=fakes.Listener(),
+    )
+    shown = render(result)
+    assert "No best: no design of this group could be simulated." in shown
+    assert "on nothing" not in shown
+    assert "Ceiling: not known" not in shown
 
 
 def test_variants_named_by_job_and_system_are_titled_by_the_job() -> None:

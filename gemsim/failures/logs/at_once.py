@@ -34,7 +34,7 @@ def at_once(log: Log) -> AtOnce | None:
         return None
     from scipy import stats
 
-    spans = np.array([(begin, end) for begin, end in outages(log)])
+    spans = np.array([(begin, end) for _, begin, end in outages(log)])
     times = np.concatenate([[0.0], spans[:, 0], spans[:, 1], [log.window_h]])
     changes = np.concatenate([[0], np.ones(len(spans)), -np.ones(len(spans)), [0]])
     order = np.argsort(times, kind="stable")

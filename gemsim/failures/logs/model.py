@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.clock import Clock, Drift
 from gemsim.failures.logs.fleet import hours_of, spread
-from gemsim.failures.logs.recurrence import echoes
-from gemsim.failures.logs.repair import Repair, repair_of
+from gemsim.failures.logs.recurrence import Use, echoes, in_use
+from gemsim.failures.logs.repair import Repair, down_hours, repair_of
 from gemsim.failures.logs.statistics import joint_starts
 from gemsim.failures.logs.steps import STRICT, find_steps
 
@@ -33,11 +33,12 @@ _ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One class of the model; times in hours. `rate` counts failures of nodes, those that follow others among them."""
+    """One class of the model; times in hours. `rate` counts failures of nodes, those that follow others among them:
+    for each hour of the window, or of use where the nodes are unlike, for a node in repair fails no more."""
 
     name: str
     events: int
-    rate: float  # failures per node-hour
+    rate: float  # failures per node-hour, see above
     gamma_shape: float  # of the nodes' multiples; inf: all alike
     steps: Drift  # (from this hour of the window on, factor); () if even
     sizes: tuple[tuple[int, float], ...]  # nodes that start together; () if one by one
@@ -77,11 +78,13 @@ def fit_model(log: Log, *, strictness: float = STRICT, bin_h: float = 24.0, recu
     starts = log.time_h[np.unique(groups, return_index=True)[1]]
     steps = find_steps(starts, log.window_h, strictness=strictness, bin_h=bin_h)
     clock = Clock.of(steps)
+    use, down = in_use(log).only(~together), down_hours(log) if log.named else np.zeros(log.nodes)
     sources = []
     for number, name in enumerate(log.kinds):
-        part = lone.only(lone.kind == number)
-        if len(part.time_h):
-            sources.append(_lone_source(name, part, clock, recurring))
+        kept = lone.kind == number
+        if kept.any():
+            source = _lone_source(name, lone.only(kept), use.only(kept), clock, recurring)
+            sources.append(_of_use(source, lone.only(kept), down))
     if len(joint.time_h):
         sources.append(_joint_source(joint, joint_h, clock))
     return Model(tuple(sources), joint_h, clock.drift, _chance(log.time_h, joint_h), steps.penalty, steps.bin_h)
@@ -107,7 +110,19 @@ def _together(log: Log, joint_h: float) -> NDArray[np.bool_]:
     return chosen if log.named else np.zeros(len(groups), dtype=bool)
 
 
-def _lone_source(name: str, part: Log, shared: Clock, recurring: bool) -> Source:
+def _of_use(source: Source, part: Log, down_h: Floats) -> Source:
+    """The rate per hour of use where nodes are unlike: those that fail most are out most."""
+    if math.isinf(source.gamma_shape):
+        return source
+    hours = hours_of(part)
+    counts = np.bincount(part.node, minlength=part.nodes)
+    shape, mean = source.gamma_shape, counts.sum() / hours.sum() * hours
+    weight = (shape + counts) / (shape + mean) * hours
+    out = float((weight * np.minimum(down_h / hours, 1.0)).sum() / weight.sum())
+    return replace(source, rate=source.rate / (1.0 - min(out, 0.9)))
+
+
+def _lone_source(name: str, part: Log, use: Use, shared: Clock, recurring: bool) -> Source:
     """A class of failures that start one by one."""
     count = len(part.time_h)
     rate = count / part.node_hours
@@ -126,7 +141,7 @@ def _lone_source(name: str, part: Log, shared: Clock, recurring: bool) -> Source
         multiple = np.ones(part.nodes) if math.isinf(shape) else (shape + counts) / (shape + own)
         found = echoes(
             part.time_h, part.node, rates=rate * multiple, factor=clock.factor(part.time_h),
-            window_h=part.window_h, least_h=part.tick_h / 2 or 1e-3,
+            window_h=part.window_h, least_h=part.tick_h / 2 or 1e-3, use=use,
         )  # fmt: skip
         echo = found if found is not None and found.gain > 3.0 else None
         weights = np.ones(count) if echo is None else echo.background

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ Floats = NDArray[np.float64]
 NAMES = ("time_h", "start", "node", "component", "downtime_h", "end_h", "end")
 LARGEST_BYTES = 4 * 2**30
 _BLOCK = 8 * 2**20
+_SHOWN = 10  # values of a column in a message
 _WANTED = "a CSV file with one line per failure: time_h (or start), node, component, downtime_h"
 
 
@@ -105,12 +107,31 @@ def read_log(
     if rows == 0:
         raise ValueRefused(f"{path}: no rows below the heading", _WANTED)
     if table.num_rows == 0:
-        raise ValueRefused(f"{path}: no row of {rows:,} meets --where", "at least two events", "check the values")
+        raise _no_row(path, where, rows)
     text = {name: table.column(column).combine_chunks() for name, column in used.items()}
     time_h, down, zero = _times(path, text, origin)
     labels = {name: _labels(path, text[name]) for name in ("node", "component") if name in text}
     foreign = _foreign(header, used, where)
     return Rows(path, time_h, labels.get("node"), labels.get("component"), down, rows, zero, foreign)
+
+
+def _no_row(path: Path, where: Sequence[Where], rows: int) -> ValueRefused:
+    """What the columns of `where` hold, and which of it is near what was asked for."""
+    allowed, near = [], []
+    for one in where:
+        held = list(dict.fromkeys(_table(path, [one.column], ())[0].column(one.column).to_pylist()))
+        more = f", … ({len(held)} in all)" if len(held) > _SHOWN else ""
+        allowed.append(f"{one.column} holds {', '.join(show(value) for value in held[:_SHOWN])}{more}")
+        folded = {value.lower(): value for value in held}
+        for value in one.values if one.keep else ():
+            if value not in held:
+                hits = [folded[name] for name in folded if value.lower() in name]
+                hits += [folded[name] for name in get_close_matches(value.lower(), folded, n=3)]
+                near += [f"{one.column}={hit}" for hit in dict.fromkeys(hits)][:3]
+    todo = f"did you mean --where {show(near[0])}?" if near else "check the values"
+    if len(near) > 1:
+        todo = f"did you mean one of {', '.join(near)}?"
+    return ValueRefused(f"{path}: no row of {rows:,} meets --where", "; ".join(allowed), todo)
 
 
 def _times(path: Path, text: Mapping[str, Any], origin: str | None) -> tuple[Floats, Floats, str]:

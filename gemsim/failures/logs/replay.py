@@ -21,7 +21,25 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 HOUR = 3600.0
-WEEK_H = 168.0
+LONG_H = 60 * 24.0
+FEW_BLOCKS = 20  # in a window, below which an interval over runs is told to be too narrow
+
+
+def usual_block(window_h: float) -> float:
+    """Hours of a block where none is given: 60 d keep the stretches of weeks in which much fails and queues for spares
+    grow, but a sixth of the window at most, for a run of few blocks is like every other."""
+    return min(LONG_H, window_h / 6.0)
+
+
+def caution(window_h: float, block_h: float) -> str:
+    """What a reader of replayed runs must be told: how much the log holds that is independent."""
+    blocks = window_h / block_h
+    few = (
+        " That is few: all runs are made of the same stretches, and an interval over runs is narrower than the doubt"
+        " about another time" if blocks < FEW_BLOCKS else ""
+    )  # fmt: skip
+    held = f"{window_h / 24:.4g} d of log hold {blocks:.3g} blocks of {block_h / 24:.3g} d that do not overlap."
+    return f"Replay: {held}{few}".rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +53,9 @@ class Replayed:
 
 
 def replay(
-    log: Log, *, horizon: float, nodes: int, seed: int, replication: int, block_h: float = WEEK_H, permute: bool = True
-) -> tuple[Replayed, ...]:
+    log: Log, *, horizon: float, nodes: int, seed: int, replication: int, block_h: float | None = None,
+    permute: bool = True,
+) -> tuple[Replayed, ...]:  # fmt: skip
     """Failures of `nodes` nodes up to `horizon` s, in order of time.
 
     A smaller fleet is a draw of the log's nodes; a larger one several fleets with blocks of their own. With `permute`
@@ -45,6 +64,7 @@ def replay(
     """
     if not (math.isfinite(horizon) and horizon > 0):
         raise ValueRefused(f"replay: horizon is not a positive time ({horizon})")
+    block_h = usual_block(log.window_h) if block_h is None else block_h
     if not 0 < block_h <= log.window_h:
         raise ValueRefused(
             f"replay: a block of {block_h:g} h", f"more than 0, at most the window of {log.window_h:g} h"

@@ -34,7 +34,10 @@ def as_object(analysis: Analysis) -> dict[str, Any]:
     shown: dict[str, Any] = _plain({
         "log": log.source, "events": len(log.time_h), "nodes": log.nodes, "window_h": log.window_h,
         "node_hours": log.node_hours, "resolution_h": log.tick_h, "notes": log.notes,
-        "system": [{**_fields(one), "gap_best_by_aic": _best(one.gap_fits)} for one in analysis.rows],
+        "system": [
+            {**_fields(one), "mtbf_by_fano_h": one.wide_h, "gap_best_by_aic": _best(one.gap_fits)}
+            for one in analysis.rows
+        ],
         "intervals": "95 %: exact Poisson for counts and rates, profile likelihood for Weibull shapes",
         "classes": [_class_fields(one) for one in analysis.classes],
         "at_once": None if analysis.at_once is None else _fields(analysis.at_once),
@@ -56,27 +59,25 @@ def _head(analysis: Analysis) -> Iterator[str]:
 
 
 def _system(analysis: Analysis) -> Iterator[str]:
-    heading = [
-        "starts of the whole system",
-        "events",
-        "MTBF h (95 %)",
-        "zero gaps",
-        "gap Weibull shape (95 %)",
-        "Fano 24 h",
-        "best by AIC",
-    ]
+    heading = ["starts of the whole system", "events", "MTBF h (95 % Poisson)", "95 % by Fano", "zero gaps"]
+    heading += ["gap Weibull shape (95 %)", "Fano 24 h", "best by AIC"]
     yield from _table([heading, *(_row(one) for one in analysis.rows)])
-    yield "MTBF: exact Poisson interval. Shape: profile likelihood, zero gaps left out. Fano: variance / mean of daily"
-    yield "counts, 1 for Poisson. These describe the system and are no law of a device: frailty, joint starts and steps"
-    yield "of the rate make them."
+    yield "MTBF: exact Poisson interval; by Fano: about 95 % where counts vary as those of days do, Poisson x root."
+    yield "Shape: profile likelihood, zero gaps left out. Fano: variance / mean of daily counts, 1 for Poisson."
+    yield "These describe the system and are no law of a device: frailty, joint starts and steps of the rate make them."
 
 
 def _row(one: Row) -> list[str]:
     return [
         one.name, f"{one.events:,}", f"{one.mtbf_h:.4g} ({one.mtbf_low_h:.4g}–{one.mtbf_high_h:.4g})",
-        f"{one.zero_gaps:,}", f"{_show(one.shape)} ({_show(one.shape_low)}–{_show(one.shape_high)})",
-        _show(one.fano_24h), _best(one.gap_fits),
+        _span(*one.wide_h), f"{one.zero_gaps:,}",
+        f"{_show(one.shape)} ({_show(one.shape_low)}–{_show(one.shape_high)})", _show(one.fano_24h),
+        _best(one.gap_fits),
     ]  # fmt: skip
+
+
+def _span(low: float, high: float) -> str:
+    return "–" if math.isnan(low) else f"{low:.4g}–{high:.4g}"
 
 
 def _classes(analysis: Analysis) -> Iterator[str]:
@@ -105,9 +106,7 @@ def _classes(analysis: Analysis) -> Iterator[str]:
         yield "No nodes are named: rates are events of the job per node-hour of its nodes, not a rate of hardware."
     if any(one.repair.known for one in analysis.classes):
         yield ""
-        heading = ["class", "down times", "median h", "mean h", "best by AIC", "unavailability"]
-        yield from _table([heading, *(_repair(one) for one in analysis.classes)])
-        yield "Unavailability: down node-hours / node-hours, overlaps of one node once, nothing beyond the window."
+        yield from _repairs(analysis)
     if (down := analysis.at_once) is not None:
         alone = ", ".join(str(one) for one in down.independent)
         yield f"Nodes down at once: {down.median} in the median, {down.p95} at 95 % of the time, {down.p99} at 99 %,"
@@ -129,10 +128,24 @@ def _class(one: ClassFit) -> list[str]:
     ]  # fmt: skip
 
 
+def _repairs(analysis: Analysis) -> Iterator[str]:
+    heading = ["class", "down times", "median h", "mean h", "best by AIC", "unavailability"]
+    heading += ["law for a study", "its median h", "beyond longest"]
+    yield from _table([heading, *(_repair(one) for one in analysis.classes)])
+    yield "Unavailability: down node-hours / node-hours, overlaps of one node once, nothing beyond the window. The law"
+    yield "for a study keeps the mean, and the median or (sq) the mean of squares; beyond longest: its share of"
+    yield "node-hours in outages longer than any of the log."
+    bad = [_short(one.name) for one in analysis.classes if one.repair.misfits]
+    if bad:
+        yield f"No lognormal fits the down times of {', '.join(bad)}:"
+        yield "its median is off by half or more, or over 10 % of node-hours lie beyond the longest. It keeps the mean."
+
+
 def _repair(one: ClassFit) -> list[str]:
     down = one.repair
     unknown = f" (+{down.unknown} unknown)" if down.unknown else ""
     lost = "–" if math.isnan(down.unavailability) else f"{down.unavailability:.3%}"
+    law = f"{down.kind or '–'}{f' {down.sigma:.3g}' * (down.sigma > 0)}{' (sq)' * (down.keeps == 'squares')}"
     return [
         _short(one.name),
         f"{down.known}{unknown}",
@@ -140,6 +153,9 @@ def _repair(one: ClassFit) -> list[str]:
         _show(down.mean_h),
         _best(down.fits),
         lost,
+        law,
+        _show(down.law_median_h),
+        f"{down.beyond:.1%}" if down.known else "–",
     ]
 
 
@@ -263,7 +279,9 @@ def _fields(one: Any) -> dict[str, Any]:
 
 
 def _class_fields(one: ClassFit) -> dict[str, Any]:
-    return _fields(one) | {"frailty_best_by_aic": one.nodes.best if one.nodes else None}
+    law = {"law_median_h": one.repair.law_median_h, "beyond_longest": one.repair.beyond, "misfits": one.repair.misfits}
+    best = one.nodes.best if one.nodes else None
+    return _fields(one) | {"frailty_best_by_aic": best, "repair": _fields(one.repair) | law}
 
 
 def _plain(value: Any) -> Any:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemsim.failures.classes import Batch, FailureClass, Frailty, Recurrence
-from gemsim.failures.laws import duration, lifetime
+from gemsim.failures.laws import Duration, duration, lifetime
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.model import Model, Source
+from gemsim.failures.logs.repair import Repair
 from gemsim.failures.logs.statistics import fano, gap_shape, joint_starts
 from gemsim.failures.streams import generator
 from gemsim.failures.trace import Event, Trace, draw_trace
@@ -80,7 +82,7 @@ def simulate(log: Log, model: Model, *, seed: int, replication: int) -> Floats:
     classes = classes_of(model, nodes=nodes, named=log.named)
     horizon = log.window_h * HOUR
     trace = draw_trace(classes, horizon=horizon, seed=seed, replication=replication)
-    events = [*trace.wall, *_followers(trace, horizon)]
+    events = struck(trace, horizon)
     times = np.array([event.time for event in events]) / HOUR
     index = np.array([event.index for event in events], dtype=np.int64)
     for number, source in enumerate(model.sources):
@@ -94,17 +96,32 @@ def simulate(log: Log, model: Model, *, seed: int, replication: int) -> Floats:
     return inside
 
 
-def _followers(trace: Trace, horizon: float) -> list[Event]:
-    """Failures that follow others on their node, and those that follow these."""
+def struck(trace: Trace, horizon: float) -> list[Event]:
+    """All failures up to `horizon` s where every node comes back to its place, with those that follow others. As in the
+    engine, what is bound to a node in repair does not strike it, and a failure that follows waits out its repairs."""
     found: list[Event] = []
-    recurring = {index for index, kind in enumerate(trace.classes) if kind.recurrence is not None}
-    queue = [event for event in trace.wall if event.index in recurring]
+    back = dict.fromkeys(range(max(kind.units for kind in trace.classes)), 0.0)  # when each node is in use again
+    out = dict.fromkeys(back, 0.0)  # s in repair, to the end of the last one
+    queue = [(event.time, number, event, 0.0) for number, event in enumerate(trace.wall)]
+    heapify(queue)
     while queue:
-        event = queue.pop()
-        after = trace.follower(event, event.unit, event.time)
+        now, _, event, before = heappop(queue)
+        node = event.unit
+        late = out[node] - before if event.again else 0.0
+        if late > 0.0:
+            event = event._replace(time=event.time + late)
+            heappush(queue, (event.time, len(trace.wall) + len(found), event, out[node]))
+            continue
+        if event.bound and now < back[node]:
+            continue
+        kind = trace.classes[event.index]
+        found.append(event)
+        length = kind.repair.quantile(trace.mark(event, "repair")) if kind.repair.mean else 0.0
+        after = trace.follower(event, node, now)
         if after is not None and after.time < horizon:
-            found.append(after)
-            queue.append(after)
+            heappush(queue, (after.time, len(trace.wall) + len(found), after, out[node]))
+        out[node] += max(0.0, now + length - max(now, back[node]))
+        back[node] = max(back[node], now + length)
     return found
 
 
@@ -129,6 +146,13 @@ def _statistics(times: Floats, window_h: float, joint_h: float) -> list[float]:
     ]
 
 
+def _down(repair: Repair) -> Duration:
+    """The law of a source's down times; none where nothing is known."""
+    if not repair.kind or repair.mean_h <= 0:
+        return duration("fixed", 0.0)
+    return duration(repair.kind, repair.mean_h * HOUR, repair.sigma if repair.kind == "lognormal" else None)
+
+
 def _class(source: Source, nodes: int, named: bool) -> FailureClass:
     none = duration("fixed", 0.0)
     units = nodes if named else 1
@@ -138,7 +162,7 @@ def _class(source: Source, nodes: int, named: bool) -> FailureClass:
         name=source.name, scope="node", lifetime=lifetime("exponential", mean), clock="node" if named else "job",
         units=units, spare_units=0, after_repair="as_new", exposure="wall", detect=none, contained=0.0,
         rows=((1, 1.0),), rows_to_pages="adjacent_pages", lands="used", action="replace", uncontained_action="reset",
-        process_survives=False, repair=none, evict_on_detect=True, devices=units,
+        process_survives=False, repair=_down(source.repair) if named else none, evict_on_detect=True, devices=units,
         frailty=None if math.isinf(source.gamma_shape) else Frailty("gamma", shape=source.gamma_shape),
         drift=tuple((start * HOUR, factor) for start, factor in source.steps),
         batch=Batch(source.sizes, "cluster", units) if source.sizes else None,

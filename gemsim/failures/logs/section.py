@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from gemsim.failures.logs.fit import Analysis
 from gemsim.failures.logs.model import JOINT, Source
+from gemsim.failures.logs.repair import Repair
 
 _DETECT = "10 s  # assumption: a log of outages does not say how soon they were seen"
 _REPAIR = "2.2 h  # assumption, not in this log: Delta's spare study, arXiv 2503.11901"
@@ -64,7 +65,9 @@ def _one(one: Source, analysis: Analysis, source: str, gpus: int, drift: bool) -
     log = analysis.log
     if log.named:
         yield "scope: node"
-        yield f"rate: {one.events} / {log.node_hours:.12g} node h"
+        hours = one.events / one.rate
+        of_use = hours < 0.999999 * log.node_hours
+        yield f"rate: {one.events} / {hours:.12g} node h" + ("  # hours of use: less those in repair" if of_use else "")
     else:
         yield "scope: process"
         yield "exposure: wall  # counted per wall time"
@@ -114,10 +117,18 @@ def _why(one: Source, analysis: Analysis, source: str) -> str:
     parts.append(f"in {log.window_h:,.0f} h on {log.nodes:,} nodes (fitted by gemsim fit)")
     if repair.kind:
         parts.append(
-            f"repair: {repair.known} down times, mean {repair.mean_h:.4g} h and median {repair.median_h:.4g} h kept"
+            f"repair: {repair.known} down times, {_kept(repair)}"
             + (f" (best by AIC: {repair.fits[0].kind})" if repair.fits else "")
         )
     return "; ".join(parts) + ". Detection: assumption. Action: assumption (the log gives outages, not actions)."
+
+
+def _kept(repair: Repair) -> str:
+    mean, median = f"mean {repair.mean_h:.4g} h", f"median {repair.median_h:.4g} h"
+    if repair.keeps == "median":
+        return f"{mean} and {median} kept"
+    squares = " and mean of squares" if repair.keeps == "squares" else ""
+    return f"{mean}{squares} kept, {median} (of the law {repair.law_median_h:.4g} h)"
 
 
 def _within(hours: float) -> str:

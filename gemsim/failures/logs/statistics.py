@@ -36,6 +36,15 @@ class Row:
     shape_high: float
     fano_24h: float  # nan below two whole days
 
+    @property
+    def wide_h(self) -> tuple[float, float]:
+        """About 95 % of the MTBF where counts vary as those of days do: the deviation of the logarithm of a Poisson
+        count times the root of the Fano factor, if that is above 1. Steps longer than days may make it wider still."""
+        if math.isnan(self.fano_24h):
+            return math.nan, math.nan
+        factor = math.exp(1.959964 * math.sqrt(max(self.fano_24h, 1.0) / self.events))
+        return min(self.mtbf_h / factor, self.mtbf_low_h), max(self.mtbf_h * factor, self.mtbf_high_h)
+
 
 def poisson_interval(events: int, *, level: float = 0.95) -> tuple[float, float]:
     """Exact interval of a Poisson mean (Garwood 1936): (0, upper) for no event."""

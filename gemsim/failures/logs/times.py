@@ -55,6 +55,11 @@ def _hours(text: str) -> float:
     try:
         hours = units.parse(text.strip(), "time") / _SECONDS
     except UnitError as error:
+        if text.strip().replace(".", "", 1).isdigit():
+            raise ValueRefused(
+                f"--window: a number without a unit ({show(text)})", "a length such as '348 d', or 'FROM to TO'",
+                f"write '{text.strip()} d' for days",
+            ) from error  # fmt: skip
         raise ValueRefused(f"--window: {error}") from error
     if hours < 0:
         raise ValueRefused(f"--window: negative ({show(text)})", "a length such as '348 d', or 'FROM to TO'")
