@@ -28,8 +28,8 @@ FITTED = (
     "Fitted by gemsim fit: rates from counts over node-hours, healthy nodes included; gamma frailty by maximum"
     " likelihood; repeats on one node as recurrence; starts of several nodes together as the class joint_starts; down"
     " times log-normal with the mean of the data and their median or mean of squares. The system's gaps are used for"
-    " nothing. The steps of the rate are of the log's own time and stand as a comment: with them the simulated logs have"
-    " the log's MTBF, gap shape and Fano factor."
+    " nothing. The steps of the rate are of the log's own time and stand as a comment: with them the simulated logs"
+    " have the log's MTBF, gap shape and Fano factor."
 )
 
 
