@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import importlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -81,7 +82,7 @@ def test_help_has_examples_that_can_be_copied(name: str, capsys: pytest.CaptureF
     assert lines
     command = importlib.import_module(f"gemsim.cli.{name}").__dict__[name]
     for line in lines:
-        words = line.partition("  #")[0].split()
+        words = shlex.split(line.partition("  #")[0])
         assert words[:2] == ["gemsim", name]
         command.make_context(name, words[2:])  # every option and argument is understood
         assert all((ROOT / word).is_file() for word in words[2:] if word.endswith(".yaml"))
