@@ -58,7 +58,8 @@ def check_stationary_count(law: Lifetime) -> None:
 def check_new_fleet_count(law: Lifetime, expected: float) -> None:
     """The count of a new fleet with one clock for each GPU, replaced devices as new: within 5 %."""
     replications = max(60, int(12000 / expected))
-    statcheck.mean_two_stage(partial(counts, law, replications, stationary=False), expected, detect=0.05 * expected)
+    draw = partial(counts, law, replications, stationary=False)
+    statcheck.mean_two_stage(draw, expected, detect=0.05 * expected, alarm=1e-6)
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)

@@ -155,7 +155,7 @@ def check_batch_domain() -> None:
     assert all(len({unit // 8 for unit in who}) == 1 and len(set(who)) == len(who) for who in starts)
     apart = [(unit - who[0]) % 8 for who in starts for unit in who[1:]]
     assert set(apart) == set(range(1, 8))
-    statcheck.binomial_count(sum(steps <= 3 for steps in apart), len(apart), 3 / 7, detect=0.08)
+    statcheck.binomial_count(sum(steps <= 3 for steps in apart), len(apart), 3 / 7, detect=0.08, alarm=1e-6)
 
 
 def check_last_domain() -> None:
@@ -254,9 +254,9 @@ def check_drift() -> None:
     within = []
     for (start, factor), end in zip(STEPS, ends, strict=True):
         inside = times[(times >= start) & (times < end)]
-        statcheck.poisson_count(len(inside), 40 * UNITS * factor * (end - start) / MEAN, detect=0.25)
+        statcheck.poisson_count(len(inside), 40 * UNITS * factor * (end - start) / MEAN, detect=0.25, alarm=1e-6)
         within += [float((time - start) / (end - start)) for time in inside]
-    statcheck.ks_uniform(within, detect=0.15)
+    statcheck.ks_uniform(within, detect=0.15, alarm=1e-6)
 
 
 def check_drift_of_devices() -> None:

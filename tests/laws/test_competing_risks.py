@@ -34,7 +34,7 @@ def check_first(laws: tuple[Lifetime, Lifetime], seed: int) -> None:
     assert len(first) == UNITS  # a device without any failure in the horizon has a chance below 1e-7
     times = np.array([time for time, _ in first.values()])
     left = [1.0 - law.equilibrium_cdf(times) for law in laws]
-    statcheck.ks_uniform(1.0 - left[0] * left[1])
+    statcheck.ks_uniform(1.0 - left[0] * left[1], alarm=1e-6)
     share = quad(lambda t: float(laws[0].sf(t)) / laws[0].mean * (1.0 - float(laws[1].equilibrium_cdf(t))), 0, HORIZON)
     statcheck.binomial_count(sum(index == 0 for _, index in first.values()), UNITS, share[0], detect=0.05)
 

@@ -20,7 +20,7 @@ REFUSED = {
     "few nodes": ("{replay: {log: FOLDER/log.csv, nodes: 3}}", "more than nodes 3"),
     "narrated": ("{replay: {log: FOLDER/told/log.csv}}", "no source of a rate: its meta.json calls it 'narrated"),
     "binary": ("{replay: {log: FOLDER/binary.csv}}", "log: FOLDER/binary.csv: not a text file"),
-    "no such rows": ("{replay: {log: FOLDER/log.csv, where: {component: fan}}}", "no row of 587 meets where"),
+    "no such rows": ("{replay: {log: FOLDER/log.csv, where: {component: fan}}}", "no row of 603 meets where"),
     "block": ("{replay: {log: FOLDER/log.csv, block: 200 d}}", "block: a block of 200 d is longer than the window"),
     "window text": ("{replay: {log: FOLDER/log.csv, window: soon}}", "window: cannot be read ('soon')"),
     "columns": ("{replay: {log: FOLDER/log.csv, columns: {when: t}}}", "columns: not a pair of names ('when': 't')"),
