@@ -83,7 +83,12 @@ def shrunk(spec: StudySpec, tiers: tuple[Tier, ...]) -> ReplicaGroup | None:
     """How the job runs on with less while no spare is at hand: without the data-parallel groups that lack a node, all
     of whom start anew when these come back (assumption). Raises Infeasible."""
     spares, groups = spec.fleet.spares, spec.workload.parallel.data
-    if spares is None or spares.short != "shrink":
+    if spares is None:
+        return None
+    less = spares.short == "shrink" or any(isinstance(tier, ReplicaGroup) for tier in tiers)
+    if less and spares.choose == "random":
+        raise Infeasible("fleet.spares.choose: random is not built beside shrink or a replica_group tier")
+    if spares.short != "shrink":
         return None
     if any(isinstance(tier, ReplicaGroup) for tier in tiers):
         raise Infeasible("fleet.spares.short: shrink beside a replica_group tier, which runs on with less by itself")
