@@ -60,15 +60,14 @@ def test_step_and_arithmetic_agree(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_quick_sweep(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["sweep", str(small(name)), "--quick", "--replications", "2", "--jobs", "1", "--out", str(tmp_path)]
+    command = ["sweep", str(small(name)), "--quick", "--replications", "16", "--jobs", "1", "--out", str(tmp_path)]
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "Ceiling:" in shown
     with (tmp_path / "summary.csv").open(newline="") as stream:
         table = list(csv.DictReader(stream))
     assert all(row["feasible"] == "true" for row in table)
-    # Two short runs may be too few to choose by; then the page says so and nothing is best.
-    assert any(row["best"] == "true" for row in table) or "No choice: run more replications" in shown
+    assert any(row["best"] == "true" for row in table)
 
 
 @pytest.mark.parametrize("path", [*map(small, SMALL), LARGE], ids=lambda path: path.stem)
