@@ -17,11 +17,10 @@ from gemsim.engine.pools import Pools
 from gemsim.engine.retire import Retirement
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
-from gemsim.failures.classes import FailureClass
+from gemsim.failures.classes import FALSE_ALARM, FailureClass
 from gemsim.failures.memory import RemapBook, strike_rows
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
-from gemsim.spec.failures import FALSE_ALARM
 
 NOWHERE = -1
 
@@ -263,7 +262,7 @@ class Fleet:
 
     def _leaver(self, place: int, event: Event) -> int:
         """The node that leaves a place: who stands there, or a healthy one that is blamed in its stead."""
-        if self.plan.repair is not None and self.plan.repair.misdiagnosis and self.misdiagnosed(event):
+        if self.misdiagnosed(event):
             return self._innocent(place, self.trace.mark(event, "blamed"))
         return self.standing[place]
 

@@ -12,10 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace, nsmallest
-from math import exp, inf, log1p
-from statistics import NormalDist
+from math import inf
 
-from gemsim.failures.laws import Duration
+from gemsim.failures.laws import quantile
 from gemsim.scenario.fleet import RepairPlan, Stage
 
 Marks = Callable[[str], float]
@@ -217,14 +216,3 @@ def _steps(stage: Stage, goes_on: bool) -> _Steps:
     name, seconds = stage.name, quantile(stage.time)
     further = stage.escalate if goes_on else 0.0
     return f"repair:{name}", seconds, f"escalate:{name}", further, f"silent:{name}", stage.silent
-
-
-def quantile(law: Duration) -> Callable[[float], float]:
-    """`law.quantile`, with everything worked out that does not depend on the uniform: equal to the last bit."""
-    mean, sigma = law.mean, law.sigma
-    if law.kind == "exponential":
-        return lambda u: -mean * log1p(-u)
-    if law.kind == "lognormal":
-        normal = NormalDist().inv_cdf
-        return lambda u: mean * exp(sigma * (normal(u) - sigma / 2)) if u > 0 else 0.0
-    return lambda _: mean

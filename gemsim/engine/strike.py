@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from gemsim.engine.repair import quantile
 from gemsim.failures.classes import FailureClass
+from gemsim.failures.laws import quantile
+from gemsim.failures.memory import action_after
 from gemsim.failures.trace import Event, Trace
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature, PageHit, consequence, nature_of
@@ -86,9 +87,7 @@ class Striker:
         `worn`: a reset does not mend it."""
         kind = self.scenario.classes[event.index]
         contained = kind.scope == "memory" and self.trace.mark(event, "contained") < kind.contained
-        action = kind.action_of(contained)
-        if retired or (worn and action in ("reset", "reboot")):
-            action = "replace"
+        action = "replace" if retired else action_after(kind.action_of(contained), refused=worn)
         case = self._cases.get((event.index, contained, region, action)) or self._case(event, contained, region, action)
         damage = case.damage or self._damage(event, kind, case.nature, action, gpu)
         slots: tuple[int, ...] = ()

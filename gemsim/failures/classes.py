@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gemsim.failures.laws import Duration, Lifetime, duration
 
 NO_TIME = duration("fixed", 0.0)
+FALSE_ALARM = "false_alarm"  # the class of healthy nodes that a health check takes out
 DEVICE_SCOPES = ("memory", "sram", "gpu", "silent")
 
 

@@ -233,13 +233,7 @@ class Duration:
 
     def quantile(self, u: float) -> float:
         """The seconds that a share `u` in [0, 1) of the draws stays below."""
-        if self.kind == "exponential":
-            return -self.mean * math.log1p(-u)
-        if self.kind == "lognormal":
-            if u <= 0:
-                return 0.0
-            return self.mean * math.exp(self.sigma * (NormalDist().inv_cdf(u) - self.sigma / 2))
-        return self.mean
+        return quantile(self)(u)
 
     def longer(self, seconds: float) -> float:
         """P(duration > seconds)."""
@@ -273,3 +267,14 @@ def duration(kind: str, mean: float, sigma: float | None = None) -> Duration:
     if sigma is None or not 0 < sigma <= 10:
         raise ValueRefused(f"sigma of a lognormal duration cannot be used ({sigma})", "more than 0, at most 10")
     return Duration(kind, mean, sigma)
+
+
+def quantile(law: Duration) -> Callable[[float], float]:
+    """`Duration.quantile` of one law as a function, with all worked out that does not depend on the uniform."""
+    mean, sigma = law.mean, law.sigma
+    if law.kind == "exponential":
+        return lambda u: -mean * math.log1p(-u)
+    if law.kind == "lognormal":
+        normal = NormalDist().inv_cdf
+        return lambda u: mean * math.exp(sigma * (normal(u) - sigma / 2)) if u > 0 else 0.0
+    return lambda _: mean

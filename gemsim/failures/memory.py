@@ -200,12 +200,9 @@ def strike_rows(book: RemapBook, gpu: int, rows: int, mark: Callable[[str], floa
     return book.hit(gpu, bank, hit)
 
 
-def action_after(action: str, result: RemapResult, *, remap: str) -> str:
-    """What the hardware needs after an error: a GPU whose remap failed is replaced.
+def action_after(action: str, *, refused: bool) -> str:
+    """What the hardware needs after an error: a GPU whose remap was refused is replaced where it must be reset anyway.
 
-    At once where it must be reset anyway, or where remaps are served at once (`remap` now). Else (`remap` defer) its
-    page stays offlined and it goes at its next reset, when `RemapBook.serve` says so.
+    Else its page stays offlined, and it goes at the next restart that serves row remaps.
     """
-    if result.refused and (remap == "now" or action in ("reset", "reboot", "replace")):
-        return "replace"
-    return action
+    return "replace" if refused and action in ("reset", "reboot") else action

@@ -7,6 +7,7 @@ from math import inf, isinf, nan
 
 from gemsim.costs.profiles import Profile, load_profile
 from gemsim.errors import Infeasible
+from gemsim.failures.classes import FALSE_ALARM
 from gemsim.protection import double
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
@@ -25,7 +26,6 @@ from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers.make import make_tiers
 from gemsim.scenario.tiers.workshop import Workshop
 from gemsim.spec import catalog
-from gemsim.spec.failures import FALSE_ALARM
 from gemsim.spec.study import StudySpec
 from gemsim.units import brief as text
 

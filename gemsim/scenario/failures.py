@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gemsim.failures.classes import NO_TIME, Batch, FailureClass, Frailty, Recurrence
+from gemsim.failures.classes import FALSE_ALARM, NO_TIME, Batch, FailureClass, Frailty, Recurrence
 from gemsim.failures.laws import Duration, duration, lifetime
 from gemsim.protection.damage import Grid
 from gemsim.scenario.fleet import SparesPlan
@@ -31,7 +31,7 @@ def _false_alarms(spec: StudySpec) -> tuple[FailureClass, ...]:
         return ()
     return (
         FailureClass(
-            name="false_alarm", scope="slow", lifetime=lifetime("exponential", checks.every / checks.false_positives),
+            name=FALSE_ALARM, scope="slow", lifetime=lifetime("exponential", checks.every / checks.false_positives),
             clock="node", units=spec.cluster.nodes, spare_units=0, after_repair="as_new", exposure="wall",
             detect=NO_TIME, contained=0.0, rows=((1, 1.0),), rows_to_pages="adjacent_pages", lands="used",
             action="replace", uncontained_action="reset", process_survives=False, repair=NO_TIME, evict_on_detect=True,

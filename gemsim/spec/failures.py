@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, ValidationError, model_validator
 
 from gemsim import resources, units
 from gemsim.errors import ProfileError, ValueRefused, show
+from gemsim.failures.classes import FALSE_ALARM
 from gemsim.spec import catalog
 from gemsim.spec.laws import (
     BatchSpec,
@@ -55,7 +56,6 @@ _CLOCKS: dict[str, Clock] = {
     "memory": "gpu", "sram": "gpu", "gpu": "gpu", "silent": "gpu", "node": "node", "link": "node",
     "rack": "job", "switch": "job", "power": "job", "process": "job", "planned": "job", "slow": "node",
 }  # fmt: skip
-FALSE_ALARM = "false_alarm"  # the class that checks of healthy nodes make
 _OF_ONE_SCOPE = (("slower", "slow", "20 %"), ("notice", "planned", "10 min"), ("stop", "planned", "2 h"))
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gemsim import units
+from gemsim.failures.classes import FALSE_ALARM
 from gemsim.spec.across import room
 from gemsim.spec.cluster import ClusterSpec
-from gemsim.spec.failures import FALSE_ALARM, FailureClassSpec, FailuresSpec
+from gemsim.spec.failures import FailureClassSpec, FailuresSpec
 from gemsim.spec.fleet import FleetSpec
 from gemsim.spec.study import StudySpec
 

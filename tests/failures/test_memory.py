@@ -304,13 +304,12 @@ def test_a_wrong_budget_is_caught(fault: Callable[..., str], check: Callable[[],
 
 
 def test_what_a_failed_remap_asks_for() -> None:
-    """Contained and deferred, the GPU stays until its next reset, else it goes now; no failure changes nothing."""
+    """Contained, the GPU stays until its next reset; where it is reset anyway it goes; no failure changes nothing."""
     failed, held = RemapResult(0, 8, 1, "bank"), RemapResult(0, 1, 0)
-    assert action_after("drain_and_reset", failed, remap="defer") == "drain_and_reset"
-    assert action_after("drain_and_reset", failed, remap="now") == "replace"
-    assert [action_after(action, failed, remap="defer") for action in ("reset", "reboot")] == ["replace", "replace"]
+    assert action_after("drain_and_reset", refused=bool(failed.refused)) == "drain_and_reset"
+    assert [action_after(action, refused=bool(failed.refused)) for action in ("reset", "reboot")] == ["replace"] * 2
     for action in ("restart_app", "drain_and_reset", "reset", "replace"):
-        assert action_after(action, held, remap="now") == action_after(action, held, remap="defer") == action
+        assert action_after(action, refused=bool(held.refused)) == action
 
 
 def refused_among_delta_errors() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemsim.engine.repair import Marks, Return, Shop, quantile
-from gemsim.failures.laws import Duration, duration
+from gemsim.engine.repair import Marks, Return, Shop
+from gemsim.failures.laws import Duration, duration, quantile
 from gemsim.scenario.fleet import Parts, RepairPlan
 from tests.fleet.queues import exponential, marks_of, repair, slow_returns, stage
 
