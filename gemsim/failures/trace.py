@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from gemsim.failures.classes import FailureClass
-from gemsim.failures.draw import Draw, device_multiples
+from gemsim.failures.draw import Draw
 from gemsim.failures.streams import uniforms
 
 
@@ -69,15 +69,6 @@ class Trace:
             return None
         gap = float(law.gap.quantile(self.mark(event, "gap")))
         return Event(now + gap, event.index, event.number, device, bound=True, again=event.again + 1)
-
-    def lemons(self, index: int) -> list[bool]:
-        """Which devices of the fleet are lemons of this class; empty where it knows none."""
-        kind = self.classes[index]
-        if kind.frailty is None or kind.frailty.kind != "lemons":
-            return []
-        multiples = device_multiples(kind, self.seed, self.replication)
-        lemons: list[bool] = (multiples > kind.frailty.good).tolist()
-        return lemons
 
 
 def draw_trace(

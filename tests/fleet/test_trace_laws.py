@@ -14,7 +14,7 @@ from scipy.stats import nbinom, poisson
 from gemsim.failures.classes import Batch, FailureClass, Frailty, Recurrence
 from gemsim.failures.laws import lifetime
 from tests import statcheck
-from tests.fleet.trace_kinds import DAY, MEAN, UNITS, drawn, gpus, unfolded
+from tests.fleet.trace_kinds import DAY, MEAN, UNITS, drawn, gpus, lemons, unfolded
 
 SHARE, TIMES = 0.15, 6.0
 GAMMA = Frailty("gamma", shape=0.5)
@@ -59,7 +59,7 @@ def check_lemons(law: Frailty = LEMONS) -> None:
 
 def check_share() -> None:
     """So many are lemons; another fleet has others."""
-    fleets = [drawn(gpus(units=2000, frailty=LEMONS), DAY, n).lemons(0) for n in range(20)]
+    fleets = [lemons(drawn(gpus(units=2000, frailty=LEMONS), DAY, n)) for n in range(20)]
     statcheck.binomial_count(sum(map(sum, fleets)), 20 * 2000, SHARE, detect=0.013)
     assert len({tuple(one) for one in fleets}) == 20
 
@@ -121,7 +121,7 @@ def test_nobody_is_a_lemon_without_a_share_or_a_multiplier() -> None:
 
 
 def test_a_longer_list_of_devices_begins_with_the_same_lemons() -> None:
-    few, many = (drawn(gpus(spare=n, frailty=LEMONS), DAY, 0).lemons(0) for n in (0, 100))
+    few, many = (lemons(drawn(gpus(spare=n, frailty=LEMONS), DAY, 0)) for n in (0, 100))
     assert many[:UNITS] == few
     assert sum(many) > 0
 
@@ -228,9 +228,9 @@ def check_pending_of_lemons() -> None:
     hits, on_lemons = 0, 0
     for number in range(40):
         trace = drawn(one, 2 * DAY, number)
-        lemons = trace.lemons(0)
+        bad = lemons(trace)
         hits += len(trace.wall)
-        on_lemons += sum(lemons[event.unit] for event in trace.wall)
+        on_lemons += sum(bad[event.unit] for event in trace.wall)
     share = SHARE * TIMES * LEMONS.good
     statcheck.binomial_count(on_lemons, hits, share, detect=0.1)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gemsim.failures.classes import FailureClass
+from gemsim.failures.draw import device_multiples
 from gemsim.failures.laws import lifetime
 from gemsim.failures.trace import Event, Trace, draw_trace
 from tests.failures.test_trace import kind
@@ -25,6 +26,13 @@ def gpus(*, units: int = UNITS, spare: int = 0, **more: Any) -> FailureClass:
 def drawn(one: FailureClass, horizon: float, number: int, *, seed: int = SEED, stationary: bool = True) -> Trace:
     """The trace of one class."""
     return draw_trace([one], horizon=horizon, seed=seed, replication=number, stationary=stationary)
+
+
+def lemons(trace: Trace) -> list[bool]:
+    """Which devices of the fleet fail more often than a good one does."""
+    (one,) = trace.classes
+    assert one.frailty is not None
+    return [m > one.frailty.good for m in device_multiples(one, trace.seed, trace.replication).tolist()]
 
 
 def unfolded(trace: Trace, horizon: float) -> list[Event]:
