@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from gemsim.failures import draw
 from gemsim.failures.classes import FailureClass
-from gemsim.failures.draw import device_multiples
 from gemsim.failures.laws import lifetime
 from gemsim.failures.trace import Event, Trace, draw_trace
 from tests.failures.test_trace import kind
@@ -32,7 +32,7 @@ def lemons(trace: Trace) -> list[bool]:
     """Which devices of the fleet fail more often than a good one does."""
     (one,) = trace.classes
     assert one.frailty is not None
-    return [m > one.frailty.good for m in device_multiples(one, trace.seed, trace.replication).tolist()]
+    return [m > one.frailty.good for m in draw.device_multiples(one, trace.seed, trace.replication).tolist()]
 
 
 def unfolded(trace: Trace, horizon: float) -> list[Event]:
