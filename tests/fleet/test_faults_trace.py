@@ -67,7 +67,7 @@ def too_many_lemons() -> Fault:
 
         return multiples
 
-    return replaced(TRACE + "device_multiples", more)
+    return replaced(DRAW + "device_multiples", more)
 
 
 def gamma_of_another_shape() -> Fault:
