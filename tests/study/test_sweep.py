@@ -232,6 +232,14 @@ def members(group: int) -> list[int]:
     return alive
 
 
+def wait_until_gone(group: int) -> None:
+    """The last of the others end when they see that the sweep has, a moment after it."""
+    deadline = time.monotonic() + 20.0
+    while members(group):
+        assert time.monotonic() < deadline, "workers outlive their sweep"
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_kill_9_in_the_middle_then_resume_gives_the_same_summary(tmp_path: Path, jobs: int) -> None:
     process = start(tmp_path / "killed", jobs)
@@ -239,10 +247,7 @@ def test_kill_9_in_the_middle_then_resume_gives_the_same_summary(tmp_path: Path,
     process.wait()
     kept = RowStore(tmp_path / "killed/rows").read().num_rows
     assert 0 < kept < 240
-    deadline = time.monotonic() + 20.0
-    while members(process.pid):
-        assert time.monotonic() < deadline, "workers outlive the sweep that was killed"
-        time.sleep(0.05)
+    wait_until_gone(process.pid)
     assert run(tmp_path / "killed", fakes.SLOW, jobs=2, replications=40).added == 240 - kept
     run(tmp_path / "whole", fakes.SLOW, jobs=2, replications=40)
     assert (tmp_path / "killed/summary.csv").read_bytes() == (tmp_path / "whole/summary.csv").read_bytes()
@@ -262,6 +267,6 @@ def test_ctrl_c_keeps_what_has_ended_and_says_how_to_go_on(tmp_path: Path) -> No
     process = start(tmp_path, 2)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=30) != 0
-    assert not members(process.pid)
+    wait_until_gone(process.pid)
     assert 0 < RowStore(tmp_path / "rows").read().num_rows < 240
     assert not (tmp_path / "summary.csv").exists()
