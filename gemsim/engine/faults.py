@@ -7,6 +7,7 @@ the same device.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 
@@ -14,15 +15,17 @@ from gemsim.engine.fleet import NOWHERE, Fleet
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
 
+NO_MORE = Event(inf, -1, -1, -1)
+
 
 class Clock:
     """The failures of one exposure clock: those of the trace in order, and those that follow others."""
 
     def __init__(self, events: list[Event]) -> None:
-        self.events = events
+        self.events = [*events, NO_MORE]
         self.next = 0
         self.followers: list[tuple[float, int, Event]] = []
-        self.due = events[0].time if events else inf
+        self.due = self.events[0].time
 
     def push(self, event: Event, order: int) -> None:
         """A failure that follows another."""
@@ -36,7 +39,7 @@ class Clock:
         else:
             event = self.events[self.next]
             self.next += 1
-        left = self.events[self.next].time if self.next < len(self.events) else inf
+        left = self.events[self.next][0]
         self.due = min(left, self.followers[0][0]) if self.followers else left
         return event
 
@@ -77,13 +80,21 @@ class Injector:
             return event, since
         return (self.wall if self.wall.due <= now + due else self.running).pop(), None
 
-    def bound(self, now: float, running: float) -> Clock | None:
-        """The clock of the failure that a running job meets next, if that is one of a device; no detection is due."""
-        when = min(self.wall.due, now + (self.running.due - running))
-        if when == inf or (self.detections and self.detections[0][0] <= when):
-            return None
-        clock = self.wall if self.wall.due <= when else self.running
-        return clock if clock.followers or clock.events[clock.next].bound else None
+    def drop(self, now: float, running: float, misses: Callable[[Event], bool]) -> float:
+        """Drop what a running job would meet next as long as it is the failure of a device, and strikes nobody; then
+        `peek`."""
+        while True:
+            when = now + (self.running.due - running)
+            clock = self.running
+            if self.wall.due <= when:
+                when, clock = self.wall.due, self.wall
+            if self.detections and self.detections[0][0] <= when:
+                break
+            event = clock.first() if clock.followers else clock.events[clock.next]
+            if not event.bound or event.again or not misses(event):
+                break
+            clock.pop()
+        return self.peek(now, running, advancing=True) if self.detections or when < now else when
 
     def struck(self, event: Event, fleet: Fleet, now: float, running: float) -> int:
         """The GPU of the job that a failure strikes now, or NOWHERE. Where its class recurs, a failure that follows on

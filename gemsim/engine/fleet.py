@@ -6,18 +6,16 @@ strikes a place strikes whoever stands there. What strikes a device strikes it w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import inf
 
 from gemsim.engine.before import BEFORE, at_the_start
 from gemsim.engine.claims import HOT, WARM, Taken
 from gemsim.engine.pools import Pools
-from gemsim.engine.retire import Retirement
-from gemsim.engine.strike import Strike, Striker
+from gemsim.engine.strike import Strike
 from gemsim.engine.tally import Tally
-from gemsim.failures.classes import FALSE_ALARM, FailureClass
+from gemsim.failures.classes import FailureClass
 from gemsim.failures.memory import RemapBook, strike_rows
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
@@ -32,7 +30,7 @@ class Fleet:
         self.scenario, self.trace, self.tally = scenario, trace, tally
         self.plan = scenario.fleet
         self.grid = scenario.platform.grid
-        self.places = self.grid.count("node")
+        self.places, self.per_host = self.grid.count("node"), self.grid.per_node
         start = at_the_start(scenario, trace.seed, trace.replication, stationary=trace.stationary)
         self.pools = Pools(self.plan.spares, start.shop, jobs=self.places, away=start.away)
         self.standing = list(range(self.places))  # the node in each place, or that was there last
@@ -46,7 +44,6 @@ class Fleet:
         self.lost: tuple[Event, int] | None = None  # the spare that failed last where it stood, and by which failure
         self.drawn: Event | None = None  # the failure after which all hosts are drawn anew
         self.cured: set[int] = set()  # nodes that repair made ordinary
-        self.retirement = Retirement()
         self.per_node = [self.grid.per_node if kind.clock == "gpu" else 1 for kind in scenario.classes]
         spares = self.plan.spares
         of_their_own = spares.selection or spares.join_fails or spares.borrow or spares.warm or spares.cold
@@ -54,6 +51,7 @@ class Fleet:
         # Seconds to start whoever is at hand, begun anew after each failure; 0 where it differs and is in `ready`.
         self.activation = spares.activation[HOT] if self.at_once else 0.0
         self.lemons = any(kind.frailty is not None and kind.frailty.kind == "lemons" for kind in scenario.classes)
+        self.misdiagnosis = 0.0 if self.plan.repair is None else self.plan.repair.misdiagnosis
         self.book = None if scenario.geometry is None else RemapBook(scenario.geometry)
         self.worn: set[int] = set()  # nodes in the job with a GPU that cannot remap another row
 
@@ -107,10 +105,8 @@ class Fleet:
         return node in self.cured
 
     def misses(self, event: Event) -> bool:
-        """Whether a failure strikes a device that is cured, or stands where nobody notices: known beforehand while the
-        job runs and lacks nobody."""
-        if not event.bound or event.again or self.coming:
-            return False
+        """Whether the first failure of a device strikes one that is cured, or stands where nobody notices: known
+        beforehand while the job runs and lacks nobody."""
         kind = self.scenario.classes[event.index]
         node = event.unit // self.per_node[event.index]
         if node in self.cured and kind.frailty is not None and kind.frailty.kind == "lemons":
@@ -159,26 +155,6 @@ class Fleet:
         places = {self.where(node) for node in self.worn} - {NOWHERE}
         return tuple(sorted(places - set(but) - self.vacant.keys()))
 
-    def judged(
-        self, striker: Striker, event: Event, gpu: int, *, region: str, now: float, worn: bool = False
-    ) -> Strike:
-        """The strike of a failure, once it is known whether its node is retired for it, and whether a health check had
-        found it before: then the job can save first."""
-        kind = self.scenario.classes[event.index]
-        hardware = kind.clock != "job" and kind.scope != "process"
-        known = hardware and self.plan.retire is not None and gpu // self.grid.per_node not in self.vacant
-        retired = known and self._blame(gpu, now)
-        strike = striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
-        if not hardware or not strike.slots or not self.checked(event):
-            return strike
-        self.tally.found_early += kind.name != FALSE_ALARM  # that node was healthy
-        return replace(strike, detect=0.0, notice=inf)
-
-    def checked(self, event: Event) -> bool:
-        """Whether a health check finds this failure before it strikes."""
-        checks = self.plan.checks
-        return checks is not None and self.trace.mark(event, "check") < checks.finds
-
     def replace(self, strike: Strike) -> Taken | None:
         """Nodes leave for repair or for good, and others are asked for; what that comes to. A place that nobody has
         come to yet has nobody to lose: None if all are such."""
@@ -191,7 +167,7 @@ class Fleet:
         for place in places:
             self.vacant[place] = strike.wall
         self._send_away([self._leaver(place, strike.event) for place in places], strike, marks)
-        taken = self.pools.take(len(places), strike.wall, marks, begin=self.called(strike))
+        taken = self.pools.take(len(places), strike.wall, marks, begin=self.called(strike.wall, strike.detect))
         self.coming.append((places, taken, strike.event))
         self._note_cured()
         return taken
@@ -208,21 +184,22 @@ class Fleet:
         """Whether all places are taken, and nothing is to be done to the nodes in them."""
         return not (self.coming or self.vacant or self.drawn or self.worn)
 
-    def swap(self, strike: Strike, ready: float, until: float) -> None:
-        """One that stands by takes the place of a node that leaves a complete job, which runs again at `until`: what
-        `replace` and then `settle_in` come to."""
-        (place,) = strike.slots
-        self._send_away([self._leaver(place, strike.event)], strike, self._marks(strike.event))
-        node = self.pools.fetch(strike.wall, ready)
+    def swap(self, event: Event, place: int, now: float, repair: float, ready: float, until: float) -> None:
+        """One that stands by takes the place of a node that leaves a complete job for `repair` s, or for the shop. The
+        job runs again at `until`: what `replace` and then `settle_in` come to."""
+        leaver = self._leaver(place, event) if self.misdiagnosis else self.standing[place]
+        self._forget(leaver)
+        seconds = repair if self.plan.repair is None else None
+        node = self.pools.swap(now, self._marks(event), seconds, leaver, ready + self.activation)
         self.pools.settle(until)
-        self._put(place, node)
+        self.standing[place] = node
+        self.place_of[node] = place
         self._note_cured()
-        self.left.clear()
 
-    def called(self, strike: Strike) -> float:
-        """Wall time at which others are called for: when the failure is known, if calling takes time at all; where
-        they stand by, only a repair can hold the job up, and it has begun before."""
-        return strike.wall if self.at_once else strike.wall + strike.detect
+    def called(self, wall: float, detect: float) -> float:
+        """Wall time at which others are called for after a failure: when it is known, if calling takes time at all;
+        where they stand by, only a repair can hold the job up, and it has begun before."""
+        return wall if self.at_once else wall + detect
 
     def settle_in(self, now: float) -> None:
         """The job runs again: who was asked for stands in the places, and a selection draws all hosts anew."""
@@ -232,8 +209,11 @@ class Fleet:
         if self.drawn is None:
             return
         unit = self.plan.spares.unit
-        manned = [place for place in range(0, self.places, unit) if place not in self.vacant]
-        running = [self.standing[place] for place in manned]
+        manned: Sequence[int] = range(0, self.places, unit)
+        running = self.standing[::unit]
+        if self.vacant:
+            manned = [place for place in manned if place not in self.vacant]
+            running = [self.standing[place] for place in manned]
         for number, coming in self.pools.reshuffle(running, now, self.trace.mark(self.drawn, "hosts")):
             first = manned[number]
             for place in range(first, min(first + unit, self.places)):
@@ -269,13 +249,8 @@ class Fleet:
     def _send_away(self, nodes: list[int], strike: Strike, marks: Callable[[str], float]) -> None:
         """Nodes leave the job, to repair or for good."""
         self.left += nodes
-        if self.book is not None:
-            self.worn.difference_update(nodes)
-            for node in nodes:
-                for part in range(self.grid.per_node):
-                    self.book.replaced(node * self.grid.per_node + part)
         for node in nodes:
-            self.place_of[node] = NOWHERE
+            self._forget(node)
         if strike.retired:
             assert self.plan.retire is not None
             for unit in dict.fromkeys(self.pools.nodes_of(node)[0] for node in nodes):
@@ -286,10 +261,17 @@ class Fleet:
         else:
             self.pools.send(nodes, strike.wall, marks)
 
+    def _forget(self, node: int) -> None:
+        """A node is in the job no more; comes it back, then with new memory."""
+        self.place_of[node] = NOWHERE
+        if self.book is not None:
+            self.worn.discard(node)
+            for part in range(self.grid.per_node):
+                self.book.replaced(node * self.grid.per_node + part)
+
     def misdiagnosed(self, event: Event) -> bool:
         """Whether a healthy node is taken out for this failure."""
-        plan = self.plan.repair
-        return plan is not None and 0.0 < plan.misdiagnosis > self.trace.mark(event, "misdiagnosed")
+        return 0.0 < self.misdiagnosis > self.trace.mark(event, "misdiagnosed")
 
     def _innocent(self, place: int, u: float) -> int:
         """A healthy node of the job, whose place the one to blame now takes."""
@@ -300,19 +282,15 @@ class Fleet:
         self._put(other, guilty)
         return node
 
-    def _blame(self, gpu: int, now: float) -> bool:
-        """Count a failure of the node at this GPU; True when it is to go for good."""
-        rule = self.plan.retire
-        return rule is not None and self.retirement.due(rule, self.node_in(gpu // self.grid.per_node), now)
-
     def _note_cured(self) -> None:
         """Repair makes a lemon ordinary, unless it silently failed."""
         back = self.pools.came_back()
-        if self.lemons and self.plan.repair is not None:
-            units = [unit for _, unit, mended in back if mended]
-            self.cured.update(units)
-            if self.plan.spares.unit > 1:
-                self.cured.update(node for unit in units for node in self.pools.nodes_of(unit))
+        if not back or not self.lemons or self.plan.repair is None:
+            return
+        whole = self.plan.spares.unit > 1
+        for _, unit, mended in back:
+            if mended:
+                self.cured.update(self.pools.nodes_of(unit) if whole else (unit,))
 
     def count(self) -> None:
         """Take over what the pools have counted."""

@@ -35,17 +35,19 @@ class Life:
         self.cap = inf  # newest version that later roll-backs left in the lineage
         self.ended: tuple[float, float] | None = None  # (running, wall) of its end
         self._phase = NEVER_ASKED  # that last asked for, as several ask for the same
-        self._spent: tuple[float, tuple[float, ...]] = (0.0, (0.0,) * len(timeline.stalls))
+        self._spent: tuple[float, tuple[float, ...]] | None = None
 
     def at(self, running: float) -> Phase:
         """Phase after `running` seconds."""
-        if self._phase[0] != running:
-            self._phase = (running, self.timeline.at(running))
-        return self._phase[1]
+        asked, phase = self._phase
+        if asked != running:
+            phase = self.timeline.at(running)
+            self._phase = running, phase
+        return phase
 
     def spent(self, running: float) -> tuple[float, ...]:
         """Seconds spent in each stall during the first `running` seconds."""
-        if self._spent[0] != running:
+        if self._spent is None or self._spent[0] != running:
             self._spent = (running, self.timeline.spent(self.at(running)))
         return self._spent[1]
 
@@ -72,25 +74,28 @@ class History:
         self.stalls = stalls  # tier number -> its stall in the timeline
         self.lags = lags
         self.volatile = volatile  # tiers whose versions live in GPU memory and start anew with each life
+        self.lasting = [(tier, number) for tier, number in stalls.items() if tier not in volatile]
         self.lives: list[Life] = []
         self.noted: dict[int, list[tuple[int, float, float]]] = {}  # tier -> (version, captured, finished)
         self.savers: dict[int, list[Life]] = {tier: [] for tier in stalls}  # ended lives that made a version
 
     def begin(self, life: Life) -> None:
         """A new life; whatever is newer than its base has left the lineage."""
-        if self.lives:
-            self._keep(self.lives[-1])
-        for lives in self.savers.values():
-            while lives and lives[-1].base > life.base:
-                lives.pop()
-        while self.lives and self.lives[-1].base > life.base:
-            self.lives.pop()
-        if self.lives and self.lives[-1].cap > life.base:
-            self.lives[-1].cap = life.base
+        lives, base = self.lives, life.base
+        if lives:
+            self._keep(lives[-1])
+        for tier, _ in self.lasting:
+            savers = self.savers[tier]
+            while savers and savers[-1].base > base:
+                savers.pop()
+        while lives and lives[-1].base > base:
+            lives.pop()
+        if lives and lives[-1].cap > base:
+            lives[-1].cap = base
         if self.noted:
             kept = ((tier, [one for one in noted if one[0] <= life.base]) for tier, noted in self.noted.items())
             self.noted = dict(kept)
-        self.lives.append(life)
+        lives.append(life)
 
     def note(self, tier: int, version: int, captured: float, finished: float) -> None:
         """A save out of turn, as before a stop that was announced."""
@@ -103,9 +108,9 @@ class History:
 
     def _keep(self, ended: Life) -> None:
         """Note which tiers an ended life has versions for, so that a search never walks lives without any."""
-        running, _ = ended.ended or (0.0, 0.0)
-        for tier, number in self.stalls.items():
-            if tier not in self.volatile and saves_by(ended.timeline, number, ended.at(running)):
+        phase = ended.at(ended.ended[0] if ended.ended else 0.0)
+        for tier, number in self.lasting:
+            if phase.steps > ended.timeline.stalls[number].first or saves_by(ended.timeline, number, phase):
                 self.savers[tier].append(ended)
 
     def newest(self, tier: int, *, running: float, wall: float) -> tuple[int, float] | None:
@@ -113,12 +118,14 @@ class History:
         life = self.lives[-1]
         if tier not in self.noted and life.ended is None:
             number = self.stalls[tier]
-            stall = life.timeline.stalls[number]
-            index = saves_by(life.timeline, number, life.at(running)) - 1
+            timeline = life.timeline
+            stall = timeline.stalls[number]
+            index = saves_by(timeline, number, life.at(running)) - 1
             done = stall.first + index * stall.every
             if index >= 0 and life.base + done <= life.cap:
-                captured = life.timeline.done(done)
-                finished = life.wall_at(end_of_save(life.timeline, number, index, captured)) + self.lags[tier]
+                captured = timeline.done(done)
+                end = end_of_save(timeline, number, index, captured) if timeline.halts else captured
+                finished = life.wall_at(end) + self.lags[tier]
                 if finished <= wall:
                     return life.base + done, life.wall_at(captured)
         return next(self.versions(tier, running=running, wall=wall), None)

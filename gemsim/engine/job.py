@@ -16,20 +16,24 @@ import simpy
 from gemsim.engine.capacity import Capacity
 from gemsim.engine.course import book_all, book_down, length
 from gemsim.engine.faults import Injector
-from gemsim.engine.fleet import NOWHERE, Fleet
+from gemsim.engine.fleet import Fleet
 from gemsim.engine.history import History, Life
-from gemsim.engine.plain import Plain
+from gemsim.engine.incidents import Incidents
+from gemsim.engine.plain import Stretch
 from gemsim.engine.progress import Progress
 from gemsim.engine.recovery import Recovery, back, replace_nodes
 from gemsim.engine.stores import Stores
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.engine.unseen import Unseen
+from gemsim.engine.verdict import Verdicts
 from gemsim.failures.trace import Event, Trace
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.undo_log import UndoLog
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
+
+FAILURE, STALL, END = "failure", "stall", "end"
 
 
 class Job:
@@ -51,8 +55,11 @@ class Job:
         self.stores = Stores(scenario, self.history)
         self.progress = Progress(scenario, self.history, self.ledger, self.tally, self.capacity)
         self.hidden = self.progress.hidden
-        self.unseen = Unseen(scenario, self.injector, self.striker, self.fleet, self.capacity)
-        self.plain = Plain(scenario, self.injector, self.striker, self.fleet, self.stores, self.progress, self.tally)
+        verdicts = Verdicts(scenario, self.striker, self.fleet, self.tally)
+        self.unseen = Unseen(scenario, self.injector, self.striker, self.fleet, self.capacity, verdicts)
+        parts = scenario, self.injector, self.striker, self.fleet, self.progress, self.tally, self.unseen
+        self.incidents = Incidents(*parts, verdicts)
+        self.stretch = Stretch(*parts, self.stores, watched=verdicts.needed)
         self.progress.begin(0, 0.0)
 
     @property
@@ -67,44 +74,54 @@ class Job:
 
     def run(self) -> Generator[simpy.Event, Any, None]:
         """The SimPy process: run to the next failure, recover, and again, until the horizon or the last step."""
-        progress, capacity, horizon = self.progress, self.capacity, self.scenario.horizon
         if self.fleet.coming:
             yield from self._begin_short()
-        while self.now < horizon:
-            now = self.now
-            if self.fleet.lemons and capacity.tier is None:
-                self._drop_misses()
-            elif self.scenario.shrunk is not None and self.fleet.coming:
-                self._leave_out()
-            wanted = self._steps_wanted() if self.scenario.work_steps else 0
-            limit = min(horizon, now + progress.left(wanted))
-            when = self.injector.peek(now, progress.exposure, advancing=True)
-            stall = inf if capacity.tier is None else capacity.next_stall(now)
-            stop = min(when, stall, limit)
-            if stop > now:
-                self.now = now + (stop - now)
-            progress.advance(self.now - now, self.now)
-            if stop == limit:
-                if limit == horizon or self._steps_wanted() <= wanted:
-                    break  # else what groups that were out did not do is still to be done
-            elif stall <= when:
-                capacity.settle(max(stall, self.now))  # the clock may stop one rounding short
+        while self.now < self.scenario.horizon:
+            event = self._play()
+            happens = FAILURE if event is not None else self._run_on()
+            if happens == END:
+                break
+            if happens == STALL:
                 yield from self._wait_for_those_back()
-            elif (strike := self._pop(advancing=True)) is not None:
+                continue
+            met = self.incidents
+            strike = met.next(self.now, advancing=True) if event is None else met.met(event, self.now)
+            if strike is not None:
                 yield from self._recover(strike)
         yield self._event()
+
+    def _play(self) -> Event | None:
+        """Play failures that nothing complicates; returns the first that is not one, if that has struck."""
+        if not self.stretch.possible or self.remaps or not self.stretch.begins:
+            return None
+        self.now, event = self.stretch.play(self.now)
+        return event
+
+    def _run_on(self) -> str:
+        """Run to what happens next: a failure, a stall for those who come back, or the end."""
+        progress, capacity, horizon, now = self.progress, self.capacity, self.scenario.horizon, self.now
+        if self.scenario.shrunk is not None and self.fleet.coming:
+            self._leave_out()
+        elif self.fleet.lemons and capacity.tier is None and not self.fleet.coming:
+            self.injector.drop(now, progress.exposure, self.fleet.misses)
+        wanted = self._steps_wanted() if self.scenario.work_steps else 0
+        limit = min(horizon, now + progress.left(wanted))
+        when = self.injector.peek(now, progress.exposure, advancing=True)
+        stall = inf if capacity.tier is None else capacity.next_stall(now)
+        stop = min(when, stall, limit)
+        if stop > now:
+            self.now = now + (stop - now)
+        progress.advance(self.now - now, self.now)
+        if stop == limit:  # what groups that were out did not do may still be to be done
+            return END if limit == horizon or self._steps_wanted() <= wanted else self._run_on()
+        if stall <= when:
+            capacity.settle(max(stall, self.now))  # the clock may stop one rounding short
+            return STALL
+        return FAILURE
 
     def _event(self) -> simpy.Event:
         """SimPy's clock comes to where the job's stands."""
         return self.env.timeout(max(0.0, self.now - self.env.now))
-
-    def _drop_misses(self) -> None:
-        """Drop the next failures as long as they strike devices that are cured or stand elsewhere: nothing happens."""
-        while True:
-            clock = self.injector.bound(self.now, self.progress.exposure)
-            if clock is None or not self.fleet.misses(clock.first()):
-                return
-            clock.pop()
 
     def at_risk(self) -> float:
         """Productive seconds since the newest version that outlives the loss of all GPU memory."""
@@ -119,63 +136,9 @@ class Job:
         """Steps to the end of the work target, those included that make up for missing capacity."""
         return self.scenario.work_steps + (self.capacity.steps_behind if self.capacity.behind else 0)
 
-    def _pop(self, *, advancing: bool) -> Strike | None:
-        """The failure that is due now, as a strike; None when it does not stop the job."""
-        event, since = self.injector.pop(self.now, self.progress.exposure, advancing=advancing)
-        if since is not None:
-            return self._found(event, since)
-        gpu = self.injector.struck(event, self.fleet, self.now, self.progress.exposure)
-        if gpu == NOWHERE:
-            return None
-        kind = self.scenario.classes[event.index]
-        if kind.scope == "silent" or (kind.scope == "slow" and not self.fleet.checked(event)):
-            self.tally.failures += 1
-            self._hide(event, gpu)
-            return None
-        region = self.striker.region(event, kind) if kind.scope == "memory" else ""
-        if kind.latent and self.unseen.takes(event, gpu, region, self.now):
-            self.tally.failures += 1
-            return None
-        worn = kind.scope == "memory" and self.fleet.remap(event, gpu)
-        if region == "free":
-            return None
-        if kind.scope == "planned":
-            self.tally.planned_stops += 1
-            return self.striker.strike(event, self.now, gpu, region=region)
-        self.tally.failures += 1
-        strike = self.fleet.judged(self.striker, event, gpu, region=region, now=self.now, worn=worn)
-        return self.unseen.joined(strike, gpu) if self.unseen.gpus else strike
-
-    def _hide(self, event: Event, gpu: int) -> None:
-        """What strikes unseen waits for its detection; a slow node holds up all others until then."""
-        node = self.fleet.node_in(gpu // self.scenario.platform.grid.per_node)
-        self.hidden.add(event, gpu, self.scenario.classes[event.index].slower, node)
-        self.injector.hide(event, self.now)
-
-    def _found(self, event: Event, since: float) -> Strike | None:
-        """What struck unseen is detected: a corruption rolls back, a slow node that is still there is taken out."""
-        if self.scenario.classes[event.index].scope == "memory":
-            return self.unseen.read(event, self.now)
-        if event not in self.hidden.gpus:
-            return None  # the slow node has left for another reason
-        gpu, node = self.hidden.find(event)
-        kind = self.scenario.classes[event.index]
-        silent = kind.scope == "silent"
-        if node != NOWHERE and self.fleet.where(node) != NOWHERE:  # others were blamed or drawn, and it has moved
-            per_node = self.scenario.platform.grid.per_node
-            gpu = self.fleet.where(node) * per_node + gpu % per_node
-        if kind.slower and kind.detect.mean and self.fleet.misdiagnosed(event):
-            self._hide(event._replace(again=event.again + 1), gpu)  # the slow one stays, and has to be found again
-        if silent:
-            return self.striker.strike(event, self.now, gpu, region="", since=since)
-        return self.fleet.judged(self.striker, event, gpu, region="", now=self.now)
-
     def _recover(self, strike: Strike) -> Generator[simpy.Event, Any, None]:
         """Stand still until the state is back; failures meanwhile join the damage and start the recovery again."""
         if self.capacity.out and self._out_already(strike):
-            return
-        if self.plain.possible and not self.remaps and (end := self.plain.recover(strike, self.now)) is not None:
-            self.now = end
             return
         recovery = self._recovery()
         before = self.ledger.lost_to_failures
@@ -234,7 +197,7 @@ class Job:
             left = book_down(self.ledger, left, stop - begun)
             if stop == self.scenario.horizon:
                 return
-            again = self._pop(advancing=False)
+            again = self.incidents.next(self.now, advancing=False)
             if again is not None and not (self.capacity.out and self._out_already(again)):
                 self._strike(recovery, again)
                 left = recovery.down

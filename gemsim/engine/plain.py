@@ -1,113 +1,175 @@
-"""Recoveries that nothing complicates, in one go: the job goes back to a store, and a spare that stands by comes in.
+"""A stretch of failures that nothing complicates, in a plain loop: each time the job goes back to a store, and a spare
+that stands by comes in.
 
 Most failures of most jobs are such. What comes out is to the last bit what `Recovery` makes of them step by step; a
-test holds them equal. Wherever anything else could happen, nothing is done here.
+test holds them equal. Wherever anything else could happen, the loop ends.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 
 from gemsim.engine.course import Course, Down, book_all, length
 from gemsim.engine.faults import Injector
-from gemsim.engine.fleet import Fleet
+from gemsim.engine.fleet import NOWHERE, Fleet
 from gemsim.engine.progress import Progress
 from gemsim.engine.recovery import ROUNDING
 from gemsim.engine.stores import Stores
-from gemsim.engine.strike import NO_WARNING, Strike, Striker
+from gemsim.engine.strike import NO_WARNING, Striker
 from gemsim.engine.tally import Tally
+from gemsim.engine.unseen import Unseen
+from gemsim.failures.trace import Event
 from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.tier import START, Moment, Plan, state_is_intact
-from gemsim.protection.timeline import Phase
 from gemsim.scenario import Scenario
 
+FROM_THE_START = Plan(START, 0)
 
+
+@dataclass(frozen=True, slots=True)
 class Plain:
-    """Plain recoveries of a job whose only tiers are remote stores, of which no copy is ever bad."""
+    """What every failure of one class does, wherever it strikes: all processes restart from an older version."""
+
+    index: int
+    name: str
+    nature: Nature
+    damage: Damage
+    detect: float | None  # seconds; None: drawn
+    replaces: bool  # its node
+    wait: float  # seconds for a reset or reboot
+    restart: float  # seconds
+
+
+class Stretch:
+    """Plays plain failures of a job whose only tiers are remote stores, of which no copy is ever bad."""
 
     def __init__(
-        self, scenario: Scenario, injector: Injector, striker: Striker, fleet: Fleet, stores: Stores,
-        progress: Progress, tally: Tally,
+        self, scenario: Scenario, injector: Injector, striker: Striker, fleet: Fleet, progress: Progress,
+        tally: Tally, unseen: Unseen, stores: Stores, *, watched: bool,
     ) -> None:  # fmt: skip
-        self.scenario, self.injector, self.fleet, self.stores = scenario, injector, fleet, stores
+        self.scenario, self.injector, self.striker, self.fleet = scenario, injector, striker, fleet
+        self.stores, self.history, self.unseen = stores, stores.history, unseen
         self.progress, self.ledger, self.tally = progress, progress.ledger, tally
-        self.tiers = [tier for tier in scenario.tiers if isinstance(tier, Checkpoint)]
-        self.possible = striker.placeless and not any(tier.invalid for tier in self.tiers)
-        self._known: dict[tuple[float, ...], Down] = {}
+        good = all(isinstance(tier, Checkpoint) and not tier.invalid for tier in scenario.tiers)
+        possible = good and striker.placeless and not watched
+        self.plain = [plain(index, scenario, striker) if possible else None for index in range(len(scenario.classes))]
+        self.possible = any(self.plain)
+        self._downs: dict[tuple[int, float, float], tuple[Down, float]] = {}
+        self._restores: dict[int, Plan] = {}
 
-    def recover(self, strike: Strike, now: float) -> float | None:
-        """Play the recovery of a failure that strikes at `now`; wall time at which the job runs again. None: it is not
-        a plain one."""
-        if not self._is_plain(strike):
-            return None
+    @property
+    def begins(self) -> bool:
+        """Whether nothing is pending, of hardware or of the state, that a plain failure would have to heed."""
+        unseen = self.injector.detections or self.unseen.gpus or self.progress.hidden.slow
+        return self.fleet.complete and not (unseen or self.history.noted or self.progress.capacity.missing)
+
+    def play(self, now: float) -> tuple[float, Event | None]:
+        """Run and recover from wall time `now` on; the wall time at which that is no longer plain, and the failure that
+        strikes then. None: the job runs on to its end."""
+        progress, injector, fleet = self.progress, self.injector, self.fleet
+        while True:
+            if fleet.lemons:
+                when = injector.drop(now, progress.exposure, fleet.misses)
+            else:
+                when = injector.peek(now, progress.exposure, advancing=True)
+            limit = min(self.scenario.horizon, now + progress.left(self.scenario.work_steps))
+            if when >= limit:
+                return now, None
+            begun = now
+            if when > now:
+                now += when - now
+            progress.advance(now - begun, now)
+            event, _ = injector.pop(now, progress.exposure, advancing=True)
+            kind = self.plain[event.index]
+            if kind is None:
+                return now, event
+            gpu = fleet.struck(event, now)
+            if gpu == NOWHERE:
+                continue
+            end = self._recover(kind, event, gpu, now)
+            if end is None:
+                return now, event
+            now = end
+
+    def _recover(self, kind: Plain, event: Event, gpu: int, now: float) -> float | None:
+        """Play one recovery; wall time at which the job runs again. None: it is no plain one, and nothing is done."""
+        fleet = self.fleet
+        detect = self.striker.seconds_unseen(event) if kind.detect is None else kind.detect
         called = ready = held_up = 0.0
-        if strike.slots:
-            called = self.fleet.called(strike)
-            ready = self.fleet.pools.at_hand(now, called) - self.fleet.activation
+        if kind.replaces:
+            called = fleet.called(now, detect)
+            ready = fleet.pools.at_hand(now, called) - fleet.activation
             held_up = ready - now if ready > called + ROUNDING else 0.0
-        if held_up == inf:
-            return None
-        phase = self.progress.life.at(self.progress.running)
-        plan = self._plan(strike, phase)
-        version = plan.version or 0
-        down = self._down(strike, plan, held_up)
-        end = now + length(down)
-        if end > min(self.injector.peek(now, self.progress.exposure, advancing=False), self.scenario.horizon):
+            if held_up == inf:
+                return None
+        version, restore = self._restore(kind, now)
+        down, seconds = self._down(kind, detect, restore.seconds, held_up)
+        end = now + seconds
+        if end > self.injector.wall.due or end > self.scenario.horizon:
             return None
         end = now + (end - now)
         if not now < end >= ready:
             return None
-        if strike.slots:
-            self.fleet.swap(strike, ready + self.fleet.activation, end)
-        self._book(strike, phase, plan, down)
+        if kind.replaces:
+            fleet.swap(event, gpu // fleet.per_host, now, self.striker.seconds_away(event), ready, end)
+        self._book(kind, restore.tier, version, down, now)
         self.progress.begin(version, end)
         return end
 
-    def _book(self, strike: Strike, phase: Phase, plan: Plan, down: Down) -> None:
+    def _book(self, kind: Plain, tier: str, version: int, down: Down, now: float) -> None:
         """Book the work that has to be done again and the seconds of the recovery, and end this life."""
-        ledger, progress, life = self.ledger, self.progress, self.progress.life
+        ledger, progress = self.ledger, self.progress
+        life = self.history.lives[-1]
+        phase = life.at(progress.running)
         before = ledger.lost_to_failures
-        partial = phase.within * progress.share
-        ledger.waste((life.base + phase.steps - (plan.version or 0)) * self.scenario.useful_step + partial)
+        ledger.waste((life.base + phase.steps - version) * self.scenario.useful_step + phase.within * progress.share)
         book_all(ledger, down)
-        self.tally.close(self.scenario, [strike], plan, ledger.lost_to_failures - before)
-        if strike.damage.hosts:
-            self.stores.losses.append((strike.wall, strike.damage))
-        life.ended = (progress.running, strike.wall)
+        self.tally.failures += 1
+        self.tally.close_one(self.scenario, kind.name, kind.nature, tier, ledger.lost_to_failures - before)
+        if kind.damage.hosts:
+            self.stores.losses.append((now, kind.damage))
+        life.ended = (progress.running, now)
 
-    def _is_plain(self, strike: Strike) -> bool:
-        """Whether all processes restart from an older version, without warning, and nothing is pending from before."""
-        damage = strike.damage
-        if damage.alive or damage.corrupt_since is not None or state_is_intact(damage):
-            return False
-        if strike.notice != NO_WARNING or strike.stop or strike.remap or len(strike.slots) > 1:
-            return False
-        pending = self.injector.detections or self.stores.history.noted or self.progress.capacity.missing
-        return not pending and self.fleet.complete
-
-    def _plan(self, strike: Strike, phase: Phase) -> Plan:
-        """What the first store that holds a version makes of it."""
-        base, running = self.progress.life.base, self.progress.running
+    def _restore(self, kind: Plain, now: float) -> tuple[int, Plan]:
+        """The version that the first store with any holds, and how that restores it: alike for all versions."""
         for tier in self.stores.keepers:
-            newest = self.stores.history.newest(tier.number, running=running, wall=strike.wall)
-            if newest is not None:
-                moment = Moment(base + phase.steps, phase.within, base, saved={tier.number: newest[0]})
-                plan = tier.recover(strike.damage, moment, self.scenario.platform)
-                if plan is not None:
-                    return plan
-        return Plan(START, 0)
+            newest = self.history.newest(tier.number, running=self.progress.running, wall=now)
+            if newest is None:
+                continue
+            plan = self._restores.get(tier.number)
+            if plan is None:
+                moment = Moment(newest[0], 0.0, 0, saved={tier.number: newest[0]})
+                plan = tier.recover(kind.damage, moment, self.scenario.platform)
+                if plan is None:
+                    continue
+                self._restores[tier.number] = plan
+            return newest[0], plan
+        return 0, FROM_THE_START
 
-    def _down(self, strike: Strike, plan: Plan, held_up: float) -> Down:
-        """The seconds of the recovery; where nobody is waited for, they are alike for equal failures."""
-        recovery = plan.seconds + self.scenario.encode_anew
-        activation = self.fleet.activation if strike.slots else 0.0
-        restart = self.scenario.restart.seconds(strike.damage)
-        key = strike.detect, activation, strike.wait, restart, recovery
-        known = None if held_up else self._known.get(key)
-        if known is not None:
-            return known
-        fresh = Course(strike.detect, 0.0, activation, strike.wait, restart, recovery)
-        down = fresh.steps(held_up)
+    def _down(self, kind: Plain, detect: float, restore: float, held_up: float) -> tuple[Down, float]:
+        """The steps of the recovery that take time, and their seconds; where nobody is waited for, they are alike for
+        equal failures."""
+        key = kind.index, detect, restore
+        if not held_up and key in self._downs:
+            return self._downs[key]
+        activation = self.fleet.activation if kind.replaces else 0.0
+        course = Course(detect, 0.0, activation, kind.wait, kind.restart, restore + self.scenario.encode_anew)
+        down = [step for step in course.steps(held_up) if step[1]]
+        found = down, length(down)
         if not held_up:
-            self._known[key] = down
-        return down
+            self._downs[key] = found
+        return found
+
+
+def plain(index: int, scenario: Scenario, striker: Striker) -> Plain | None:
+    """What the failures of a class do, if that is alike for all, takes no more than a node, and comes unannounced."""
+    case = striker.case_of(index)
+    if case is None or case.damage is None or case.notice != NO_WARNING or case.remap:
+        return None
+    damage = case.damage
+    if damage.alive or state_is_intact(damage):
+        return None
+    replaces, restart = case.action == "replace", scenario.restart.seconds(damage)
+    return Plain(index, scenario.classes[index].name, case.nature, damage, case.detect, replaces, case.wait, restart)

@@ -49,6 +49,7 @@ class Pools:
         hot, warm, _ = plan.activation
         sooner = self._state.first == WARM or hot <= warm
         self._quick = sooner and jobs % plan.unit == 0
+        self._surely = self._quick and plan.unit == 1 and not plan.join_fails
 
     @property
     def selections(self) -> int:
@@ -144,14 +145,23 @@ class Pools:
         one stands by that surely starts."""
         state = self._state
         state.settle(now)
-        if not self._quick or self._unit > 1 or self._plan.join_fails or state.claims or not state.idle[state.first]:
+        if not self._surely or state.claims or not state.idle[state.first]:
             return inf
         return begin + self._plan.activation[state.first]
 
+    def swap(self, now: float, marks: Marks, seconds: float | None, node: int, ready: float) -> int:
+        """A node goes to repair, for a known time if that is given, and the one that `at_hand` has just spoken of takes
+        its place; that one has started at wall time `ready`."""
+        if seconds is None:
+            self.shop.enter(node, now, marks)
+        else:
+            self.shop.enter_for(node, now, seconds)
+        return self.fetch(now, ready)
+
     def fetch(self, now: float, ready: float) -> int:
-        """The node that `at_hand` spoke of is the job's; it has started at wall time `ready`."""
-        self._met = max(self._met, ready)
-        self._state.settle(now)
+        """The node that `at_hand` has just spoken of is the job's; it has started at wall time `ready`."""
+        if ready > self._met:
+            self._met = ready
         return self._state.pop(self._state.first, now)
 
     def idle_node(self, number: int) -> int | None:

@@ -17,6 +17,8 @@ from gemsim.protection.timeline import Timeline
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
+NEVER = (0, inf)  # no steps wanted, and when they are done
+
 
 class Progress:
     """The lives of the job, and the running seconds of the present one and of all."""
@@ -30,7 +32,7 @@ class Progress:
         self.share, self._names = scenario.useful_share, [tier.name for tier in scenario.tiers]
         self._slower = [(t.name, t.overhead().slower) for t in scenario.tiers if t.overhead().slower]
         self._anchored = {t.number for t in scenario.tiers if isinstance(t, Checkpoint) and t.wall_anchor}
-        self._last: tuple[int, float] = (0, inf)  # steps wanted, running seconds of this life at which they are done
+        self._last = NEVER  # steps wanted, running seconds of this life at which they are done
 
     @property
     def life(self) -> Life:
@@ -46,16 +48,18 @@ class Progress:
 
     def begin(self, version: int, now: float) -> None:
         """A new life from this version."""
-        self.running, self._last = 0.0, (0, inf)
+        self.running, self._last = 0.0, NEVER
         timeline = self._timeline(now) if self._anchored else self.scenario.timeline
         self.history.begin(Life(version, timeline, now))
 
     def left(self, wanted: int) -> float:
         """Running seconds until the last of the wanted steps is done; 0 steps: no end."""
-        if self._last[0] != wanted:
-            life = self.life
-            self._last = (wanted, life.timeline.done(wanted - life.base))
-        left = self._last[1] - self.running
+        steps, done = self._last
+        if steps != wanted:
+            life = self.history.lives[-1]
+            done = life.timeline.done(wanted - life.base)
+            self._last = wanted, done
+        left = done - self.running
         return left if left > 0.0 else 0.0
 
     def advance(self, seconds: float, now: float) -> None:
@@ -83,9 +87,9 @@ class Progress:
     def _book(self, seconds: float, lost: float) -> float:
         """Book running seconds: work, encodes, saves. The share `lost` of the work is missing; returns its seconds."""
         life = self.history.lives[-1]
-        before, after = life.spent(self.running), life.spent(self.running + seconds)
         working = seconds
-        if before != after:
+        if life.timeline.halts:
+            before, after = life.spent(self.running), life.spent(self.running + seconds)
             for stall, spent_before, spent_after in zip(life.timeline.stalls, before, after, strict=True):
                 spent = spent_after - spent_before
                 if spent:
@@ -93,7 +97,7 @@ class Progress:
                     working -= spent
         worked = working * self.share
         missing = worked * lost
-        self.ledger.book("productive", worked - missing)
+        self.ledger.seconds["productive"] += worked - missing
         if missing:
             self.ledger.book("degraded", missing)
         for name, slower in self._slower:

@@ -127,7 +127,7 @@ class Recovery:
     def _ask(self, taken: Taken | None, strike: Strike) -> None:
         """Note replacements that were asked for."""
         if taken is not None:
-            self.asked.append((taken, self.fleet.called(strike) + ROUNDING, strike.wall))
+            self.asked.append((taken, self.fleet.called(strike.wall, strike.detect) + ROUNDING, strike.wall))
             self.ready = self._at_hand()
 
     def held_longer(self) -> float:

@@ -67,31 +67,33 @@ class Shop:
         self._done: list[tuple[float, int, int, bool]] = []
         self.due = inf  # wall time before which nothing happens here
 
-    def enter(self, node: int, now: float, marks: Marks, *, stage: int = 0, left: float | None = None) -> None:
+    def enter(self, node: int, came: float, marks: Marks, *, stage: int = 0, left: float | None = None) -> None:
         """A node comes in. Marks that it may ask for, of each stage S that it reaches: repair:S, escalate:S, silent:S;
         part and lead at the last. In a shop without limits it may be in a `stage` already, with `left` s to go."""
+        now = came
         self.entered += 1
         self.inside += 1
         self._sum -= now
         self._since[node] = now
         lengths: list[float] = []
         repaired = True
-        for repair, seconds, escalate, further, silent, hidden in self._stages[stage:]:
-            lengths.append(seconds(marks(repair)) if left is None else left)
+        for repair, seconds, escalate, further, silent, hidden in self._stages[stage:] if stage else self._stages:
+            length = seconds(marks(repair)) if left is None else left
+            lengths.append(length)
+            now += length
             left = None
-            if further and marks(escalate) < further:
-                continue
-            repaired = not hidden or marks(silent) >= hidden
-            break
+            if not further or marks(escalate) >= further:
+                repaired = not hidden or marks(silent) >= hidden
+                break
+        if not self.limited:
+            heappush(self._done, (now, self.entered, node, repaired))
+            if now < self.due:
+                self.due = now
+            return
         lead = -1.0
         if self._parts and self._lead and len(lengths) > self._last and marks("part") < self._parts.needed:
             lead = self._lead(marks("lead"))
-        if self.limited:
-            self._walk(now, _Visit(self.entered, node, lengths, repaired, lead), 0)
-            return
-        for length in lengths:
-            now += length
-        self._leaves(now, self.entered, node, repaired)
+        self._walk(came, _Visit(self.entered, node, lengths, repaired, lead), 0)
 
     def enter_for(self, node: int, now: float, seconds: float) -> None:
         """A node is away for a time that is known and depends on no crew or part, and comes back mended."""
@@ -110,6 +112,9 @@ class Shop:
             self.due = min(done[0][0] if done else inf, events[0][0] if events else inf)
             return None
         end, _, node, repaired = heappop(done)
+        self.due = done[0][0] if done else inf
+        if events and events[0][0] < self.due:
+            self.due = events[0][0]
         self.inside -= 1
         self._sum += end
         self._sums[node] = self._sums.get(node, 0.0) + end - self._since.pop(node)

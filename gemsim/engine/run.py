@@ -27,13 +27,17 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
     The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError
     when the ledger does not close to the wall time.
     """
-    env = simpy.Environment()
     with _no_garbage():
         if trace is None:
             laws = scenario.classes, scenario.horizon, seed, replication, scenario.stationary
             trace = _trace(*laws, scenario.replay)
-        job = Job(env, scenario, trace)
-        env.run(until=env.process(job.run()))
+        return _run(scenario, trace, replication)
+
+
+def _run(scenario: Scenario, trace: Trace, replication: int) -> dict[str, Any]:
+    env = simpy.Environment()
+    job = Job(env, scenario, trace)
+    env.run(until=env.process(job.run()))
     wall = job.now
     if abs(job.ledger.total - wall) > CLOSURE * wall:
         raise RuntimeError(f"the ledger holds {job.ledger.total!r} s of a run of {wall!r} s")

@@ -94,7 +94,7 @@ class Standby:
 
     def put_mended(self, unit: int, now: float) -> None:
         """A unit comes from repair or from another job: hot while there are too few of these, else warm."""
-        self.put(HOT if len(self.idle[HOT]) < self._hot_units else WARM, unit, now)
+        self.put(HOT if self._hot_units and len(self.idle[HOT]) < self._hot_units else WARM, unit, now)
 
     def node_seconds(self, kind: int, now: float) -> float:
         """Nodes of a kind that stood by, integrated up to `now`."""
@@ -109,8 +109,8 @@ class Standby:
         if self.claims or self._events:
             while self._step(now):
                 pass
-        elif now >= self.shop.due:
-            while (back := self.shop.next_back(now)) is not None:
+        else:
+            while now >= self.shop.due and (back := self.shop.next_back(now)) is not None:
                 self._returned(back)
 
     def open(self, claim: Claim, now: float) -> None:

@@ -45,6 +45,7 @@ class Case:
     """What all failures of one class with one outcome have in common."""
 
     nature: Nature
+    action: str
     wait: float  # seconds for a reset or reboot
     remap: bool
     notice: float
@@ -62,7 +63,9 @@ class Striker:
         self.placeless = not self.located and all(
             isinstance(tier, Checkpoint) and tier.target == "remote" for tier in scenario.tiers
         )
-        self._cases: dict[tuple[int, bool, str, str], Case] = {}
+        self._cases: dict[tuple[int, bool, str, bool, bool], Case] = {}
+        special = ("memory", "silent", "slow", "planned")
+        self.ordinary = [kind.scope not in special and kind.recurrence is None for kind in scenario.classes]
         self._detect = [quantile(kind.detect) for kind in scenario.classes]
         self._repair = [quantile(kind.repair) for kind in scenario.classes]
 
@@ -85,46 +88,62 @@ class Striker:
     ) -> Strike:
         """The consequence of a failure of this GPU. `since`: corrupt since then. `retired`: its node is given up.
         `worn`: a reset does not mend it."""
-        kind = self.scenario.classes[event.index]
+        index = event.index
+        kind = self.scenario.classes[index]
         contained = kind.scope == "memory" and self.trace.mark(event, "contained") < kind.contained
-        action = "replace" if retired else action_after(kind.action_of(contained), refused=worn)
-        case = self._cases.get((event.index, contained, region, action)) or self._case(event, contained, region, action)
-        damage = case.damage or self._damage(event, kind, case.nature, action, gpu)
+        key = index, contained, region, retired, worn
+        case = self._cases[key] if key in self._cases else self._case(*key)
+        damage = case.damage or self._damage(event, kind, case.nature, case.action, gpu)
         slots: tuple[int, ...] = ()
         repair = 0.0
-        if action == "replace":
+        if case.action == "replace":
             own = (gpu // self.grid.per_node,)
             slots = own if len(damage.hosts) < 2 else tuple(damage.hosts)
-            if self.scenario.fleet.repair is None:
-                repair = self._repair[event.index](self.trace.mark(event, "repair"))
+            repair = self.seconds_away(event)
         if since is not None:
             damage = damage.join(Damage(alive=False, corrupt_since=since))
         detect = case.detect
         if detect is None or since is not None:
-            detect = 0.0 if since is not None else self._detect[event.index](self.trace.mark(event, "detect"))
+            detect = 0.0 if since is not None else self.seconds_unseen(event)
         stop = float(kind.stop.quantile(self.trace.mark(event, "stop"))) if kind.scope == "planned" else 0.0
         return Strike(
             event, case.nature, damage, detect, repair, slots, case.wait, case.remap, now, case.notice, stop, retired
         )
 
-    def _case(self, event: Event, contained: bool, region: str, action: str) -> Case:
+    def case_of(self, index: int) -> Case | None:
+        """What all failures of a class have in common if none of its marks changes it."""
+        return self._case(index, False, "", False, False) if self.ordinary[index] else None
+
+    def seconds_unseen(self, event: Event) -> float:
+        """Seconds until a failure is noticed, by the law of its class."""
+        return self._detect[event.index](self.trace.mark(event, "detect"))
+
+    def seconds_away(self, event: Event) -> float:
+        """Seconds until a replaced node is back, by the law of its class; 0 where a repair shop decides."""
+        if self.scenario.fleet.repair is not None:
+            return 0.0
+        return self._repair[event.index](self.trace.mark(event, "repair"))
+
+    def _case(self, index: int, contained: bool, region: str, retired: bool, worn: bool) -> Case:
         """Work out a case that is met for the first time."""
-        kind = self.scenario.classes[event.index]
+        kind = self.scenario.classes[index]
+        action = "replace" if retired else action_after(kind.action_of(contained), refused=worn)
         nature = nature_of(kind.scope, contained=contained, region=region, action=action)
         damage = None
         if self.placeless and nature.kind != "pages":
-            damage = self._damage(event, kind, nature, action, 0)
+            damage = self._damage(None, kind, nature, action, 0)
             damage = damage if len(damage.hosts) < 2 else None
         seen = kind.scope in ("planned", "slow")
         case = Case(
             nature=nature,
+            action=action,
             wait=self.scenario.restart.device_wait(action),
             remap=action == "drain_and_reset",
             notice={"planned": kind.notice, "slow": inf}.get(kind.scope, NO_WARNING),
             detect=0.0 if seen else kind.detect.mean if kind.detect.kind == "fixed" else None,
             damage=damage,
         )
-        self._cases[event.index, contained, region, action] = case
+        self._cases[index, contained, region, retired, worn] = case
         return case
 
     def hit(self, event: Event, kind: FailureClass, gpu: int, region: str) -> PageHit:
@@ -132,8 +151,9 @@ class Striker:
         rows = kind.rows_hit(self.trace.mark(event, "rows"))
         return PageHit(gpu, region, rows, kind.rows_to_pages, self.trace.mark(event, "place"))
 
-    def _damage(self, event: Event, kind: FailureClass, nature: Nature, action: str, gpu: int) -> Damage:
-        hit = self.hit(event, kind, gpu, nature.region) if nature.kind == "pages" else None
+    def _damage(self, event: Event | None, kind: FailureClass, nature: Nature, action: str, gpu: int) -> Damage:
+        """`event` matters to errors of pages alone."""
+        hit = self.hit(event, kind, gpu, nature.region) if event is not None and nature.kind == "pages" else None
         damage = consequence(
             mode="all_processes" if kind.scope == "planned" else self.scenario.restart.mode,
             nature=nature,

@@ -49,11 +49,23 @@ class Tally:
         self.unrecoverable += plan.tier == START
         self.rollbacks += len(strikes) if plan.version is not None else 0
         for number, strike in enumerate(strikes):
-            touched = self._count(scenario, strike, plan.tier)
+            name = scenario.classes[strike.event.index].name
+            touched = self._count(scenario, name, strike.nature, plan.tier)
             self.touch_failures += touched
             if number == 0:
                 self.touch_lost += cost if touched else 0.0
-                self.by_class[scenario.classes[strike.event.index].name][1] += cost
+                self.by_class[name][1] += cost
+
+    def close_one(self, scenario: Scenario, name: str, nature: Nature, tier: str, cost: float) -> None:
+        """`close` of one unplanned failure, of class `name`, that this tier has recovered to an older version."""
+        self.interruptions += 1
+        self.unrecoverable += tier == START
+        self.rollbacks += 1
+        touched = self._count(scenario, name, nature, tier)
+        self.by_class[name][1] += cost
+        if touched:
+            self.touch_failures += 1
+            self.touch_lost += cost
 
     def _stopped(self, scenario: Scenario, strike: Strike, plan: Plan, cost: float) -> None:
         """A stop on purpose, which is no failure: its cost is told by class, and taken off that of the failures."""
@@ -76,18 +88,17 @@ class Tally:
         self.by_tier[tier] += 1
         self.touch_failures += 1
 
-    def _count(self, scenario: Scenario, strike: Strike, recovered_by: str) -> bool:
+    def _count(self, scenario: Scenario, name: str, nature: Nature, recovered_by: str) -> bool:
         """Tally one failure; True when the column of a tier in GPU memory covers it.
 
         A fall-back is a recovery by a later tier than the first whose column covers the loss; `held` is none.
         """
-        name = scenario.classes[strike.event.index].name
         if name not in self.by_class:
             self.by_class[name] = [0, 0.0]
         self.by_class[name][0] += 1
         self.by_tier[recovered_by] += 1
-        key = strike.nature.kind, strike.nature.region, recovered_by
-        fell_back, touched = self._known.get(key) or self._column(scenario, strike.nature, recovered_by)
+        key = nature.kind, nature.region, recovered_by
+        fell_back, touched = self._known[key] if key in self._known else self._column(scenario, nature, recovered_by)
         self.fallbacks += fell_back
         return touched
 

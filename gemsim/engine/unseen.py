@@ -9,6 +9,7 @@ from gemsim.engine.capacity import Capacity
 from gemsim.engine.faults import Injector
 from gemsim.engine.fleet import Fleet
 from gemsim.engine.strike import Strike, Striker
+from gemsim.engine.verdict import Verdicts
 from gemsim.failures.trace import Event
 from gemsim.protection.damage import Damage, together
 from gemsim.protection.stripe import PageStripe
@@ -19,10 +20,11 @@ class Unseen:
     """The errors that lie unseen, in order, each with the GPU whose state it is in."""
 
     def __init__(
-        self, scenario: Scenario, injector: Injector, striker: Striker, fleet: Fleet, capacity: Capacity
-    ) -> None:
+        self, scenario: Scenario, injector: Injector, striker: Striker, fleet: Fleet, capacity: Capacity,
+        verdicts: Verdicts,
+    ) -> None:  # fmt: skip
         self.scenario, self.injector, self.striker = scenario, injector, striker
-        self.fleet, self.capacity = fleet, capacity
+        self.fleet, self.capacity, self.verdicts = fleet, capacity, verdicts
         self.critical = {region.name for region in scenario.platform.memory.regions if region.critical}
         self.stripes = [tier for tier in scenario.tiers if isinstance(tier, PageStripe)]
         self.gpus: dict[Event, int] = {}
@@ -47,7 +49,7 @@ class Unseen:
         if gpu is None:
             return None
         worn = self.fleet.remap(event, gpu)
-        strike = self.fleet.judged(self.striker, event, gpu, region=self._region(event), now=now, worn=worn)
+        strike = self.verdicts.strike(event, gpu, now, region=self._region(event), worn=worn)
         return self.joined(strike, gpu)
 
     def joined(self, strike: Strike, gpu: int) -> Strike:

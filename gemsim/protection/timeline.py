@@ -6,7 +6,7 @@ part of a checkpoint). Everything a failure needs to know follows from y.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import floor
 from typing import NamedTuple
 
@@ -36,11 +36,20 @@ class Timeline:
 
     step: float
     stalls: tuple[Stall, ...]
+    halts: tuple[Stall, ...] = field(init=False, repr=False, compare=False)  # those stalls that take time
+    pace: float = field(init=False, repr=False, compare=False)  # mean seconds of a step with its stalls
+
+    def __post_init__(self) -> None:
+        pace = self.step
+        for stall in self.stalls:
+            pace += stall.seconds / stall.every
+        object.__setattr__(self, "halts", tuple(stall for stall in self.stalls if stall.seconds))
+        object.__setattr__(self, "pace", pace)
 
     def start(self, steps: int) -> float:
         """Running seconds at which step `steps` + 1 begins: all stalls up to that boundary done."""
         total = steps * self.step
-        for stall in self.stalls:
+        for stall in self.halts:
             if steps >= stall.first:
                 total += stall.seconds * ((steps - stall.first) // stall.every + 1)
         return total
@@ -68,9 +77,7 @@ class Timeline:
 
     def _step_at(self, running: float) -> tuple[int, float]:
         """Largest n with start(n) <= running, from the mean pace and a few corrections; and that start."""
-        pace = self.step
-        for stall in self.stalls:
-            pace += stall.seconds / stall.every
+        pace = self.pace
         steps = int(running / pace) if running > 0.0 else 0
         begun = self.start(steps)
         while begun > running and steps > 0:

@@ -97,6 +97,7 @@ def _identity(scenario: Scenario) -> str:
     """Hash of the canonical JSON."""
     data: dict[str, Any] = asdict(replace(scenario, notes=()))
     data["tiers"] = [[type(tier).__name__, repr(tier)] for tier in scenario.tiers]
+    data["timeline"] = {"step": scenario.timeline.step, "stalls": data["timeline"]["stalls"]}  # the rest follows
     replay = data.pop("replay")
     if replay is not None:
         data["replay"] = {key: value for key, value in replay.items() if key != "path"}  # its content is in its hash

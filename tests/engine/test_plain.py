@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 import pytest
 
-from gemsim.engine.plain import Plain
+from gemsim.engine.course import length
+from gemsim.engine.plain import Stretch
 from gemsim.engine.run import simulate
 from gemsim.scenario import Scenario
 from gemsim.study.validate.simulate import scenario_of
@@ -27,9 +28,9 @@ run: {{{run}}}
 """
 SHOP = (
     ", repair: {stages: [{name: a, time: {kind: exponential, mean: 2 h}, escalate: 0.6, silent: 0.3, crews: 2}, "
-    "{name: b, time: {kind: lognormal, mean: 9 h, sigma: 1}, silent: 0.2}], misdiagnosis: 0.1}, "
-    "retire: {after: 3, within: 2 d, restock: 3 d}, checks: {every: 1 h, finds: 0.3}"
+    "{name: b, time: {kind: lognormal, mean: 9 h, sigma: 1}, silent: 0.2}], misdiagnosis: 0.1}"
 )
+WATCHED = ", retire: {after: 3, within: 2 d, restock: 3 d}, checks: {every: 1 h, finds: 0.3}"
 LEMONS = ", frailty: {kind: lemons, share: 0.1, multiplier: 8}"
 SLOW = (
     ", classes: [{name: slow, scope: slow, rate: 40 / 54 d, gpus: 512, slower: 0.2, detect: 2 h, action: replace, "
@@ -41,13 +42,14 @@ CASES: dict[str, dict[str, str]] = {
     "bare": {},
     "work target": {"run": "steps: 40000, max_wall: 20 d", "mode": "in_process"},
     "shop and lemons": {"fleet": SHOP, "failures": LEMONS},
+    "watched": {"fleet": SHOP + WATCHED, "failures": LEMONS},
     "selection": {"spares": ", selection: 3 min, choose: random, borrow: 8, borrow_each: 20 min"},
     "slow and planned": {"failures": SLOW, "mode": "holder"},
     "in place": {"mode": "in_place", "fleet": SHOP},
     "two stores": {"second": ", {checkpoint: {name: far, target: remote, mode: sync, interval: 20 min}}"},
     "ageing": {"failures": ", law: {kind: weibull, shape: 0.7}"},
 }
-NEVER = ("slow and planned",)  # the short way: a slow node is always pending
+NEVER = ("slow and planned", "watched")  # the short way: a slow node is always pending, each failure is looked at
 
 
 def scenario(name: str) -> Scenario:
@@ -59,19 +61,19 @@ def scenario(name: str) -> Scenario:
 def check(name: str) -> None:
     """Rows with and without the short way are the same, and both ways are taken."""
     of, taken = scenario(name), []
-    original = Plain.recover
+    original = Stretch._recover
 
-    def counted(plain: Plain, *args: Any) -> float | None:
-        end = original(plain, *args)
+    def counted(stretch: Stretch, *args: Any) -> float | None:
+        end = original(stretch, *args)
         taken.append(end is not None)
         return end
 
-    with patch.object(Plain, "recover", counted):
+    with patch.object(Stretch, "_recover", counted):
         short = [simulate(of, seed=1, replication=number) for number in range(2)]
-    with patch.object(Plain, "recover", lambda *_: None):
+    with patch.object(Stretch, "begins", False):
         assert [simulate(of, seed=1, replication=number) for number in range(2)] == short
     assert sum(taken) > 10 or name in NEVER
-    assert sum(taken) < len(taken)
+    assert sum(row["failures"] for row in short) > sum(taken)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -91,7 +93,10 @@ def nobody_leaves() -> AbstractContextManager[None]:
 
 def restarts_at_once() -> AbstractContextManager[None]:
     """The seconds of a recovery but those of its detection are left out."""
-    return replaced("gemsim.engine.plain:Plain._down", lambda original: lambda *args: original(*args)[:1])
+    return replaced(
+        "gemsim.engine.plain:Stretch._down",
+        lambda original: lambda *args: (only := original(*args)[0][:1], length(only)),
+    )
 
 
 @pytest.mark.parametrize("fault", [nobody_waits, nobody_leaves, restarts_at_once])

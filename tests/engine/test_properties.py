@@ -128,7 +128,7 @@ def slower(value: Any, factor: float) -> Any:
     if not is_dataclass(value) or isinstance(value, type):
         return value
     changes: dict[str, Any] = {}
-    for one in fields(value):
+    for one in (one for one in fields(value) if one.init):
         old = getattr(value, one.name)
         if one.name in TIMES and isinstance(old, (int, float)):
             changes[one.name] = old * factor

@@ -89,15 +89,16 @@ def checkpoint_immune() -> AbstractContextManager[None]:
     """Failures while the job stands in a save never happened."""
 
     def make(original: Any_) -> Any_:
-        def pop(job: Any, *, advancing: bool) -> Any:
-            strike = original(job, advancing=advancing)
-            stall = job.life.timeline.at(job.running).stall
-            saving = stall >= 0 and isinstance(job.scenario.tiers[job.life.timeline.stalls[stall].tier], Checkpoint)
+        def after(incidents: Any, now: float, *, advancing: bool) -> Any:
+            strike = original(incidents, now, advancing=advancing)
+            life, tiers = incidents.progress.life, incidents.scenario.tiers
+            stall = life.timeline.at(incidents.progress.running).stall
+            saving = stall >= 0 and isinstance(tiers[life.timeline.stalls[stall].tier], Checkpoint)
             return None if advancing and saving else strike
 
-        return pop
+        return after
 
-    return replaced("gemsim.engine.job:Job._pop", make)
+    return replaced("gemsim.engine.incidents:Incidents.next", make)
 
 
 def rack_loses_one_node() -> AbstractContextManager[None]:

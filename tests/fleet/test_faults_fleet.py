@@ -22,6 +22,9 @@ ENGINE = "gemsim.engine."
 NOTHING: Callable[[Make], Make] = lambda _: lambda *args, **keys: None  # noqa: E731
 
 
+RETIRED = ENGINE + "verdict:Verdicts._retired"
+
+
 def on_fleet(method: str, make: Callable[[Make], Make]) -> Fault:
     """A method of the fleet is another."""
     return replaced(f"{ENGINE}fleet:Fleet.{method}", make)
@@ -122,36 +125,36 @@ def retired_nodes_come_back() -> Fault:
 
 def nobody_is_retired() -> Fault:
     """The rule is never met."""
-    return on_fleet("_blame", lambda _: lambda *args: False)
+    return replaced(RETIRED, lambda _: lambda *args: False)
 
 
 def the_count_goes_with_the_place() -> Fault:
     """A failure counts against whoever stood there at the start."""
 
     def blame(original: Make) -> Make:
-        def at_place(fleet: Any, gpu: int, now: float) -> Any:
+        def at_place(verdicts: Any, gpu: int, now: float) -> Any:
             with replaced(ENGINE + "fleet:Fleet.node_in", lambda _: lambda _fleet, place: place):
-                return original(fleet, gpu, now)
+                return original(verdicts, gpu, now)
 
         return at_place
 
-    return on_fleet("_blame", blame)
+    return replaced(RETIRED, blame)
 
 
 def scores_do_not_fade() -> Fault:
     """Failures count in full however long ago."""
 
     def old(original: Make) -> Make:
-        def blame(fleet: Any, gpu: int, now: float) -> Any:
-            plan, rule = fleet.plan, fleet.plan.retire
-            fleet.plan = replace(plan, retire=replace(rule, half_life=1e12) if rule.half_life < inf else rule)
-            found = original(fleet, gpu, now)
-            fleet.plan = plan
+        def blame(verdicts: Any, gpu: int, now: float) -> Any:
+            rule = verdicts.retire
+            verdicts.retire = replace(rule, half_life=1e12) if rule.half_life < inf else rule
+            found = original(verdicts, gpu, now)
+            verdicts.retire = rule
             return found
 
         return blame
 
-    return on_fleet("_blame", old)
+    return replaced(RETIRED, old)
 
 
 def devices_stay_where_they_were() -> Fault:
