@@ -38,7 +38,8 @@ FLEET: dict[str, str] = {
     "fleet.spares.borrow_each": "To take one of them; one after the other.",
     "fleet.spares.short": "What the job does where all of this is not enough: wait for a repair, or run on without the "
     "data-parallel groups that lack a node.",
-    "fleet.spares.placed": "Spares stand in racks of their own; `spread` (among the job's) is not built yet.",
+    "fleet.spares.placed": "`apart`: in racks of their own, which no failure of the job's racks reaches. `spread`: "
+    "among the nodes of the job, in turn over its racks; whoever joins keeps its rack.",
     "fleet.spares.activation.hot": "Of a hot spare.",
     "fleet.spares.activation.warm": "Of a warm spare; of a repaired or borrowed one that is not needed as a hot one.",
     "fleet.spares.activation.cold": "Of a cold spare.",

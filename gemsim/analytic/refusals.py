@@ -25,6 +25,11 @@ def refuse(scenario: Scenario) -> None:
         raise NotCovered("misdiagnosis: a faulty node that stays in the job is not in the closed form")
     if scenario.geometry is not None:
         raise NotCovered("remap_budget: which GPUs have no row left to remap is not in the closed form")
+    if plan.spares.placed == "spread":
+        raise NotCovered(
+            "spares spread over the racks of the job: a failed rack takes them with it, and later nodes of one stripe "
+            "may share one; not in the closed form"
+        )
     if plan.spares.short == "shrink":
         raise NotCovered("short: shrink: running on with fewer nodes than the job asks for is not in the closed form")
 

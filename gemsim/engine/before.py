@@ -26,6 +26,7 @@ from gemsim.failures.trace import Event
 from gemsim.protection.damage import consequence, nature_of
 from gemsim.scenario import Scenario
 from gemsim.scenario.fleet import RepairPlan, Stage
+from gemsim.scenario.racks import taken_rate
 
 ONE_STAGE = RepairPlan((Stage("repair", NO_TIME, 0.0, 0.0, 0),), 0.0, None)  # each repair in the time of its class
 BEFORE = -1  # the number of a failure from before the run
@@ -114,6 +115,8 @@ def flow_of(scenario: Scenario) -> Flow:
             times.append(kind.repair)
             if kind.spare_units:
                 idle += kind.rate * factor / kind.units * kind.spare_units
+            elif spares.placed == "spread":
+                idle += factor * taken_rate(kind, grid, spares.hot + spares.warm)
     powered = (spares.hot + spares.warm) // spares.unit
     return Flow(
         tuple(causes), tuple(rates), tuple(times), idle / powered if powered else 0.0,

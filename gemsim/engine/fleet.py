@@ -12,6 +12,7 @@ from math import inf
 
 from gemsim.engine.before import BEFORE, at_the_start
 from gemsim.engine.claims import HOT, WARM, Taken
+from gemsim.engine.neighbours import Neighbours
 from gemsim.engine.pools import Pools
 from gemsim.engine.strike import Strike
 from gemsim.engine.tally import Tally
@@ -54,6 +55,7 @@ class Fleet:
         self.misdiagnosis = 0.0 if self.plan.repair is None else self.plan.repair.misdiagnosis
         self.book = None if scenario.geometry is None else RemapBook(scenario.geometry)
         self.worn: set[int] = set()  # nodes in the job with a GPU that cannot remap another row
+        self.neighbours = Neighbours(self) if self.plan.spares.placed == "spread" else None
 
     def node_in(self, place: int) -> int:
         """The node that stands in a place of the job."""
@@ -70,6 +72,8 @@ class Fleet:
             self._arrive(now)
         if event.bound:
             return self._struck_device(event, kind, now)
+        if self.neighbours is not None and self.neighbours.domains[event.index]:
+            return self.neighbours.struck(event, now)
         if event.unit >= kind.units:
             spare = (event.unit - kind.units) // self.per_node[event.index]
             self.pools.settle(now)
@@ -167,6 +171,8 @@ class Fleet:
         for place in places:
             self.vacant[place] = strike.wall
         self._send_away([self._leaver(place, strike.event) for place in places], strike, marks)
+        if self.neighbours is not None:
+            self.neighbours.call_next(places, strike.wall)
         taken = self.pools.take(len(places), strike.wall, marks, begin=self.called(strike.wall, strike.detect))
         self.coming.append((places, taken, strike.event))
         self._note_cured()

@@ -7,7 +7,7 @@ does, open requests are played again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from random import Random
 
@@ -70,6 +70,11 @@ class Pools:
     def ready(self) -> float:
         """Wall time at which all that was asked for so far has started; not later than now when it has."""
         return max([self._met, *(claim.taken.ready for claim in self._state.claims.values())])
+
+    @property
+    def known(self) -> int:
+        """Nodes so far: all numbers are below."""
+        return self._state.next_id
 
     def came_back(self) -> list[Return]:
         """Who came out of repair since this was last asked, as (wall time, first node of its unit, mended or not)."""
@@ -172,6 +177,15 @@ class Pools:
                 return units[number // self._unit] + number % self._unit
             number -= len(units) * self._unit
         return None
+
+    def prefer(self, fits: Callable[[int], bool], now: float) -> None:
+        """Of the kind that is next in turn, the first that fits is taken next, if there is one. Single nodes alone."""
+        self._state.settle(now)
+        idle = next((pool for pool in self._state.idle if pool), None)
+        node = next((one for one in idle or () if fits(one)), None)
+        if idle and node is not None:
+            idle.remove(node)
+            idle.appendleft(node)
 
     def lose_idle(self, node: int, now: float, marks: Marks, seconds: float | None = None) -> bool:
         """A spare fails where it stands and goes to repair with its unit, for a known time if that is given; False when

@@ -47,7 +47,7 @@ class Verdicts:
         self.scenario, self.striker, self.fleet, self.tally = scenario, striker, fleet, tally
         self.retire, self.checks = scenario.fleet.retire, scenario.fleet.checks
         self.retirement = Retirement()
-        self.needed = self.retire is not None or self.checks is not None
+        self.needed = self.retire is not None or self.checks is not None or fleet.neighbours is not None
 
     def strike(self, event: Event, gpu: int, now: float, *, region: str = "", worn: bool = False) -> Strike:
         """The strike of a failure, once it is known whether its node is retired for it, and whether a health check had
@@ -58,6 +58,8 @@ class Verdicts:
         hardware = kind.clock != "job" and kind.scope != "process"
         retired = hardware and self._retired(gpu, now)
         strike = self.striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
+        if self.fleet.neighbours is not None:
+            strike = self.fleet.neighbours.placed(strike)
         if not hardware or not strike.slots or not self.found_early(event):
             return strike
         self.tally.found_early += kind.name != FALSE_ALARM  # that node was healthy

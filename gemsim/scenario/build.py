@@ -22,6 +22,7 @@ from gemsim.scenario.failures import classes
 from gemsim.scenario.model import Restart, Scenario
 from gemsim.scenario.nodes import fleet
 from gemsim.scenario.outages import Spares, falls
+from gemsim.scenario.racks import effective
 from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers.make import make_tiers
 from gemsim.scenario.tiers.workshop import Workshop
@@ -53,6 +54,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
     platform = Platform(grid, held, steps(spec, held, slower))
     plan = fleet(spec)
     fires = classes(spec, grid, plan.spares)
+    plan = effective(plan, fires)
     job = Job(platform, Timeline(platform.steps.length, ()), tiers, fires, spec.restart.mode, cluster.replace)
     tiers, notes, interval, reach = _intervals(spec, replace(job, timeline=timeline(platform, tiers)))
     return Scenario(

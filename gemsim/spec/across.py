@@ -24,6 +24,13 @@ def refuse_spares(spares: SparesSpec | None, cluster: ClusterSpec) -> None:
             "say all spares under fleet.spares and remove cluster.spare_nodes",
             at=("fleet", "spares"),
         )
+    if spares.placed == "spread" and cluster.replace == "rack":
+        raise ValueRefused(
+            "spread over the racks of the job, but a failure replaces a whole rack (cluster.replace)",
+            "spread with cluster.replace: gpu, node or tray",
+            "write placed: apart, or another cluster.replace",
+            at=("fleet", "spares", "placed"),
+        )
     if spares.unit != "rack":  # a tray is a node here
         return
     if cluster.replace != "rack":

@@ -55,9 +55,9 @@ class SparesSpec(Model):
         if self.unit == "rack" and self.choose == "random":
             what = "draws single nodes, which does not go with unit: rack"
             raise ValueRefused(what, "next, or unit: node", "remove choose", at=("choose",))
-        if self.placed == "spread":
-            what = "spread is not built yet in this version"
-            raise ValueRefused(what, "apart: spares in racks of their own", "remove placed", at=("placed",))
+        if self.unit == "rack" and self.placed == "spread":
+            what = "spread over the racks of the job, but spares come as whole racks (unit: rack)"
+            raise ValueRefused(what, "apart, or unit: node", "remove placed", at=("placed",))
         return self
 
 

@@ -25,6 +25,7 @@ HARD = {"rate": "1 / 1000 d", "gpus": 16, "detect": f"{DETECT} s", "action": "re
 GPU: dict[str, Any] = {"name": "gpu", "scope": "gpu", **HARD}
 NODE: dict[str, Any] = {"name": "node", "scope": "node", **HARD}
 RACK: dict[str, Any] = {"name": "rack", "scope": "rack", **HARD}
+FEED: dict[str, Any] = {**RACK, "name": "feed", "scope": "power", "action": "reboot", "repair": None}
 LINK: dict[str, Any] = {"name": "link", "scope": "link", "rate": "1 / 1000 d", "gpus": 16, "detect": f"{DETECT} s",
                         "action": "none"}  # fmt: skip
 SLOW: dict[str, Any] = {"name": "slow", "scope": "slow", **HARD, "slower": 0.4, "detect": "300 s"}

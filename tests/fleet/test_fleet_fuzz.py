@@ -18,7 +18,7 @@ from gemsim.results.ledger import LEDGER, LOST_TO_FAILURES
 from gemsim.results.rows import check_row
 from gemsim.scenario import Scenario
 from tests.engine.small import NODES, PEERS, RETRY, STRIPE, Row, checkpoint
-from tests.fleet.fleet_jobs import CRAWL, GPU, LINK, NODE, RACK, SLOW, STOP, job, strays, total, watch
+from tests.fleet.fleet_jobs import CRAWL, FEED, GPU, LINK, NODE, RACK, SLOW, STOP, job, strays, total, watch
 
 HORIZON = 4000.0
 MODES = ("all_processes", "holder", "in_process", "in_place")
@@ -70,14 +70,14 @@ recurrence = st.builds(lambda again, gap: {"again": again, "gap": gap}, st.sampl
 def kinds(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Some classes, each with something of its own; how often they fire is wild."""
     found = []
-    bases = [GPU, NODE, RACK, LINK, SLOW, CRAWL, STOP, {**GPU, "name": "resets", "action": "reset"}]
+    bases = [GPU, NODE, RACK, FEED, LINK, SLOW, CRAWL, STOP, {**GPU, "name": "resets", "action": "reset"}]
     for base in draw(st.lists(st.sampled_from(bases), min_size=1, max_size=4, unique_by=lambda one: str(one["name"]))):
         one = {**base, "rate": draw(st.sampled_from(["1 / 50 s", "1 / 400 s", "1 / 1 h"])), "drift": draw(drift)}
         if base is STOP:
             one |= {"notice": draw(seconds), "stop": draw(laws)}
         else:
             one["detect"] = draw(laws)
-        if base not in (STOP, RACK):
+        if base not in (STOP, RACK, FEED):
             together = draw(st.sampled_from(["batch", "common_cause", "frailty", "recurrence", "both"]))
             if together in ("frailty", "both"):
                 one["frailty"] = draw(frailty)
@@ -97,6 +97,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
     spares = {
         "hot": size * draw(few), "warm": size * draw(few), "cold": size * draw(few), "borrow": size * draw(few),
         "unit": "rack" if racks else "node",
+        "placed": "apart" if racks else draw(st.sampled_from(["apart", "spread"])),
         "activation": {"hot": draw(seconds), "warm": draw(seconds), "cold": draw(seconds)},
         "join_fails": draw(share), "join_timeout": draw(seconds), "selection": draw(seconds),
         "choose": "next" if racks else draw(st.sampled_from(["next", "random"])), "borrow_each": draw(positive),
@@ -139,7 +140,8 @@ def jobs(draw: st.DrawFn) -> Scenario | None:
         "rack" if fleet["spares"]["unit"] == "rack" else draw(st.sampled_from(["gpu", "node"]))
     )
     tiers, mode, classes = draw(st.sampled_from(TIERS)), draw(st.sampled_from(MODES)), draw(kinds())
-    if not any("replica_group" in tier for tier in tiers):
+    alike = fleet["spares"]["choose"] == "next"  # to draw hosts anew is refused beside shrink
+    if alike and not any("replica_group" in tier for tier in tiers):
         fleet["spares"]["short"] = draw(st.sampled_from(["wait", "wait", "shrink"]))
     try:
         return job(*tiers, kinds=classes, fleet=fleet, mode=mode, **changes)
