@@ -194,14 +194,14 @@ def displaced(keeper: Keeper, grid: Grid, at: Mapping[int, int], *, apart: str) 
     size = grid.size(apart) // grid.per_node
     found = set[tuple[int, int, int]]()
     for slot in range(grid.count("node")):
-        for other in _partners(keeper, grid, slot):
+        for other in partners(keeper, grid, slot):
             here, there = (at.get(one, one) // size for one in (slot, other))
             if other != slot and here == there:
                 found.add((min(slot, other), max(slot, other), here))
     return tuple(sorted(found))
 
 
-def _partners(keeper: Keeper, grid: Grid, slot: int) -> Iterable[int]:
+def partners(keeper: Keeper, grid: Grid, slot: int) -> Iterable[int]:
     """Slots that share a stripe, a set with parity, or a shard with this one."""
     if isinstance(keeper, Copies):
         return keeper.holders(slot)

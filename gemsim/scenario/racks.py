@@ -11,11 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gemsim.failures.classes import FailureClass
+from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Grid
-from gemsim.scenario.blind import WIDER, seconds_of_a_run
+from gemsim.protection.losses import Keeper, partners
+from gemsim.protection.stripe import MemberStripe
+from gemsim.protection.tier import Tier
+from gemsim.scenario.blind import WIDER, is_placed, seconds_of_a_run
 from gemsim.scenario.fleet import FleetPlan
 from gemsim.scenario.model import Scenario
 
+MOST_PLACES = 500
 NAMES = {"rack": "rack", "switch": "switch", "power": "power domain"}
 
 
@@ -91,9 +96,45 @@ def spares_said(scenario: Scenario) -> list[str]:
     rate = f"of the {powered} that stand by with it, about {per_run:.3g} per run as long as all do"
     if plan.placed == "spread":
         text = " and ".join(most).format(*["takes"] * len(most))
-        return [f"Spares: spread over the racks of the job, where {text} {rate}. Write fleet.spares.placed: apart if "
-                "they stand in racks of their own: then none"]  # fmt: skip
+        return [f"Spares: spread over the racks of the job, where {text} {rate}.{_met(scenario)} Write "
+                "fleet.spares.placed: apart if they stand in racks of their own: then none of this"]  # fmt: skip
     text = " and ".join(most).format(*["would take"] * len(most))
     names = " or ".join(NAMES[unit] for unit in domains)
-    return [f"Spares: in racks of their own, which no failed {names} of the job reaches (assumption). Spread over those "
-            f"of the job (fleet.spares.placed: spread), {text} {rate}"]  # fmt: skip
+    return [f"Spares: in racks of their own, which no failed {names} of the job reaches (assumption). Spread over "
+            f"those of the job (fleet.spares.placed: spread), {text} {rate}"]  # fmt: skip
+
+
+def _met(scenario: Scenario) -> str:
+    """How often a replacement puts two members or copies, laid out apart, into one domain that can fail."""
+    units = [unit for unit in WIDER if unit in map(whole_domain, scenario.classes)]
+    share, name, unit = max(
+        ((shares_domain(scenario, tier, unit), tier.name, unit) for tier in scenario.tiers for unit in units),
+        default=(0.0, "", ""),
+    )
+    if share == 0.0:
+        return ""
+    return f" {share:.2g} of replacements put two members or copies of {name} into one {NAMES[unit]} while all do."
+
+
+def shares_domain(scenario: Scenario, tier: Tier, unit: str) -> float:
+    """Share of places whose replacement comes to stand in a domain with another holder of its stripe, set or shard; 0
+    where these are not laid out apart by that kind. Any spare is as likely to be next, but that those of a place's own
+    rack come first; over places at even distances where there are many."""
+    grid, plan = scenario.platform.grid, scenario.fleet.spares
+    keeper: Keeper
+    if isinstance(tier, MemberStripe):
+        keeper = tier.stripes
+    elif isinstance(tier, Checkpoint) and is_placed(tier):
+        keeper = tier.where(grid.count("node"))
+    else:
+        return 0.0
+    powered, per_rack, size = plan.hot + plan.warm, grid.per_rack // grid.per_node, grid.size(unit) // grid.per_node
+    near, held = in_each(grid, "rack", powered), in_each(grid, unit, powered)
+    places = range(0, grid.count("node"), -(-grid.count("node") // MOST_PLACES))
+    met = 0
+    for place in places:
+        with_it = {other // size for other in partners(keeper, grid, place) if other != place}
+        if place // size in with_it:
+            return 0.0
+        met += 0 if near[place // per_rack] else sum(held[domain] for domain in with_it)
+    return met / powered / len(places)

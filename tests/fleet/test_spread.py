@@ -25,7 +25,7 @@ from gemsim.protection.damage import Grid
 from gemsim.protection.losses import displaced
 from gemsim.protection.stripe import MemberStripe
 from gemsim.scenario import Scenario, describe
-from gemsim.scenario.racks import in_each, turns
+from gemsim.scenario.racks import in_each, shares_domain, turns
 from tests.engine.small import DETECT, checkpoint, recovered
 from tests.faults import must_reject, replaced
 from tests.fleet.fleet_jobs import FEED, GPU, KINDS, LINK, NODE, RACK, Blow, job, play, strays, total, watch, written
@@ -394,6 +394,30 @@ def test_the_page_says_what_a_rack_takes() -> None:
     assert other.startswith("Spares: in racks of their own")
     assert "would take up to 2" in other
     assert describe(racks(0, kinds=kinds))["notes"] == [] == describe(racks(3, kinds=[NODE]))["notes"]
+
+
+@pytest.mark.parametrize(("hot", "share"), [(1, 6 / 16), (2, 4 / 16), (3, 2 / 16), (8, 0.0)])
+def test_how_often_a_replacement_joins_another_member(hot: int, share: float) -> None:
+    """Stripes over racks 0 to 3 and 4 to 7; spares in racks 0, 1, ... A place of their rack takes them first."""
+    of = racks(hot, OVER_RACKS, **WIDE)
+    (tier,) = of.tiers
+    assert isinstance(tier, MemberStripe)
+    assert shares_domain(of, tier, "rack") == pytest.approx(share)
+    grid, homes = of.platform.grid, range(hot)
+    found = []
+    for place in range(16):
+        called = [home for home in homes if home == place // 2] or list(homes)
+        found += [bool(displaced(tier.stripes, grid, {place: 2 * home}, apart="rack")) / len(called) for home in called]
+    assert sum(found) / 16 == pytest.approx(share)
+    assert any("of stripe into one rack" in note for note in describe(of)["notes"]) == (share > 0.0)
+
+
+def test_where_members_share_a_rack_anyway_nothing_is_said() -> None:
+    over_nodes = {"stripe": {"layout": "nodes", "k": 3, "m": 1}}
+    of = racks(2, over_nodes, **WIDE)
+    assert shares_domain(of, of.tiers[0], "rack") == 0.0
+    pairs = racks(1, checkpoint("cpu_memory", redundancy="partner", domain="rack"), **WIDE)
+    assert shares_domain(pairs, pairs.tiers[0], "rack") == pytest.approx(2 / 16)
 
 
 def test_the_twin_says_that_it_has_no_form() -> None:
