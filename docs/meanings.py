@@ -112,6 +112,8 @@ MEANINGS: dict[str, str] = {
     "failures.page": "The unit that is lost and coded.",
     "failures.remap_budget": "Whether a GPU runs out of spare rows: after 8 in a bank, 512 in all, or a row twice, it "
     "is replaced at its next reset. Needs `fleet.repair`.",
+    "failures.remap": "When the rows of a contained error are remapped (action `drain_and_reset`) where a repair in "
+    "place left the job running: at the next restart that loads the state from outside, or at once by a stop.",
     "failures.law": "Lifetime law, in place of that of every class but job software.",
     "failures.frailty": "Devices are unlike, in every class with a clock of GPUs or nodes and an exponential law that "
     "says nothing of frailty; of kind `gamma`, not in one with batches.",

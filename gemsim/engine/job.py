@@ -22,6 +22,7 @@ from gemsim.engine.incidents import Incidents
 from gemsim.engine.plain import Stretch
 from gemsim.engine.progress import Progress
 from gemsim.engine.recovery import Recovery, back, replace_nodes
+from gemsim.engine.remaps import serve_remaps
 from gemsim.engine.stores import Stores
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
@@ -46,7 +47,7 @@ class Job:
         self.ledger, self.tally = Ledger(), Tally()
         self.fleet = Fleet(scenario, trace, self.tally)
         self.capacity = Capacity(scenario)
-        self.remaps = 0  # row remaps waiting for a restart
+        self.remaps: list[Strike] = []  # those of which a row remap waits for a restart
         self.history = History(
             stalls={stall.tier: number for number, stall in enumerate(scenario.timeline.stalls)},
             lags={tier.number: tier.overhead().lag for tier in scenario.tiers},
@@ -149,6 +150,7 @@ class Job:
         if self.tally.stopped_lost > stops:
             self.tally.stopped_wasted += self.ledger.wasted - wasted
         self._resume(recovery)
+        yield from serve_remaps(self)
 
     def _begin_short(self) -> Generator[simpy.Event, Any, None]:
         """Begin without nodes that are in repair: wait for them, or run without the groups that lack one."""
@@ -177,6 +179,7 @@ class Job:
         else:
             self.tally.charge(causes, cost, touched=self.capacity.tier is not None)
         self._resume(recovery)
+        yield from serve_remaps(self)
 
     def _recovery(self) -> Recovery:
         return Recovery(self.scenario, self.trace, self.stores, self.fleet, self.ledger, self.running, self.capacity)
@@ -219,8 +222,9 @@ class Job:
         return True
 
     def _strike(self, recovery: Recovery, strike: Strike) -> None:
-        self.remaps += strike.remap
-        recovery.add(strike, self.remaps)
+        if strike.remap:
+            self.remaps = [*self.remaps, strike]
+        recovery.add(strike, len(self.remaps))
         self.unseen.lose(strike.damage)
         self._note_left()
 
@@ -249,7 +253,7 @@ class Job:
         killed = recovery.killed_at
         assert killed is not None  # processes died, or the work in progress was given up
         if recovery.rolls_back:
-            self.remaps = 0 if recovery.refills_memory else self.remaps
+            self.remaps = [] if recovery.refills_memory else self.remaps
             self._forget_corruptions(recovery, killed)
         self.life.ended = (self.running, killed)
         self.progress.begin(recovery.version, self.now)
@@ -272,7 +276,7 @@ class Job:
         for strike, ready in zip(recovery.strikes, recovery.back, strict=True):
             cause = self.scenario.classes[strike.event.index].name
             self.capacity.take_out(strike.damage.struck, ready, cause)
-            self.remaps -= strike.remap
+            self.remaps = [one for one in self.remaps if one is not strike]
         self.unseen.refill(self.capacity.blocks())
 
     def _forget_corruptions(self, recovery: Recovery, as_of: float) -> None:

@@ -96,7 +96,13 @@ class Recovery:
             for earlier in self.strikes[:-1]:
                 again = longer(self._course(earlier, 0.0, False), again, held_up)
         self.course = fresh if self.course is NO_COURSE else longer(fresh, again, held_up)
-        self.down = self.course.steps(held_up)
+        self.down = self._booked(self.course.steps(held_up))
+
+    def _booked(self, down: Down) -> Down:
+        """The save before a stop for row remaps is part of what the memory error costs: recovery."""
+        if not self.strikes[0].on_purpose or any(strike.stop for strike in self.strikes):
+            return down
+        return [("recovery" if column == "planned" else column, seconds) for column, seconds in down]
 
     def _decide(self) -> float:
         """Choose the plan for all that is lost; returns the seconds lost on copies that are bad."""
@@ -193,7 +199,9 @@ class Recovery:
     def _copy_is_bad(self, tier: Tier) -> bool:
         if not isinstance(tier, Checkpoint) or tier.invalid == 0.0:
             return False
-        drawn = self.trace.mark(self.strikes[-1].event, f"bad:{tier.name}") < tier.invalid
+        strike = self.strikes[-1]
+        again = ":remap" if strike.on_purpose else ""  # another copy than its event's own recovery has read
+        drawn = self.trace.mark(strike.event, f"bad:{tier.name}{again}") < tier.invalid
         return self.fates.setdefault(tier.name, drawn)
 
     def _lose_work(self) -> None:

@@ -51,8 +51,12 @@ class Stores:
             if seconds > strike.notice or not tier.survives(strike.nature, self.scenario.platform):
                 continue
             self.history.note(tier.number, moment.version, strike.wall, strike.wall + seconds)
-            # The newest version is what goes on; others that are older are not looked at.
-            return replace(moment, saved={tier.number: moment.version}, missing={tier.number: frozenset()}), seconds
+            # The newest version is what goes on. Older ones are not looked at, but where this one may turn out bad
+            # after a stop that the job could have done without.
+            older = [n for n in moment.saved if n > tier.number] if strike.on_purpose else []
+            saved = {number: moment.saved[number] for number in older} | {tier.number: moment.version}
+            missing = {number: moment.missing[number] for number in older} | {tier.number: NOBODY}
+            return replace(moment, saved=saved, missing=missing), seconds
         return moment, 0.0
 
     def captured(self, tier: Tier, version: int, running: float, as_of: float) -> float:

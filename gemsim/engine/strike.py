@@ -13,6 +13,7 @@ from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature, PageHit, consequence, nature_of
 from gemsim.protection.replica_group import ReplicaGroup, struck_by
 from gemsim.scenario import Scenario
+from gemsim.scenario.remaps import served_at_once
 
 NO_WARNING = -1.0
 
@@ -33,6 +34,8 @@ class Strike:
     notice: float = NO_WARNING  # seconds in which the living job can save before it stops
     stop: float = 0.0  # seconds that a planned stop lasts
     retired: bool = False  # its node does not come back
+    gpu: int = 0  # that was struck
+    on_purpose: bool = False  # a stop for row remaps, and no failure
 
     @property
     def nodes(self) -> int:
@@ -106,8 +109,11 @@ class Striker:
         if detect is None or since is not None:
             detect = 0.0 if since is not None else self.seconds_unseen(event)
         stop = float(kind.stop.quantile(self.trace.mark(event, "stop"))) if kind.scope == "planned" else 0.0
+        wait, remap = case.wait, case.remap
+        if remap and self.scenario.remap_now and not worn and served_at_once(damage):
+            wait, remap = max(wait, self.scenario.restart.reset), False
         return Strike(
-            event, case.nature, damage, detect, repair, slots, case.wait, case.remap, now, case.notice, stop, retired
+            event, case.nature, damage, detect, repair, slots, wait, remap, now, case.notice, stop, retired, gpu
         )
 
     def case_of(self, index: int) -> Case | None:

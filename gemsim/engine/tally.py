@@ -75,6 +75,11 @@ class Tally:
         self.by_tier[plan.tier] += 1
         self.stopped_lost += cost
 
+    def remapped(self, scenario: Scenario, served: list[Strike], cost: float) -> None:
+        """A stop for row remaps is over: its cost is that of the memory errors that left them, and no new failure."""
+        touched = any(self._column(scenario, strike.nature, HELD)[1] for strike in served)
+        self.charge([scenario.classes[s.event.index].name for s in served], cost, touched=touched)
+
     def charge(self, causes: list[str], seconds: float, *, touched: bool = True) -> None:
         """Seconds lost before or after a recovery, by capacity that is out or comes back (`touched`: of units of a
         tier), or by the pace of a slow node: in equal parts to what began it."""

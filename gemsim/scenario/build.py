@@ -76,6 +76,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         reach_rate=reach,
         geometry=catalog.gpu(cluster.gpu).geometry if spec.failures.remap_budget else None,
         shrunk=shrunk(spec, tiers),
+        remap_now=spec.failures.remap == "now",
         replay=None if spec.failures.replay is None else spec.failures.replay.plan((FALSE_ALARM,)),
         notes=(*shop.notes, *notes, *([spec.failures.replay.note()] if spec.failures.replay is not None else [])),
     )

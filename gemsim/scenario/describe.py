@@ -12,6 +12,7 @@ from gemsim.protection.undo_log import UndoLog
 from gemsim.scenario.blind import PLURALS, Difference, Placing, is_placed, placing, seconds_of_a_run
 from gemsim.scenario.model import Scenario
 from gemsim.scenario.racks import spares_said
+from gemsim.scenario.remaps import said_of_remaps
 from gemsim.units import brief as text
 
 SHOWN = 3  # classes named in a note
@@ -29,7 +30,7 @@ def describe(scenario: Scenario) -> dict[str, Any]:
         "reach_rate_per_day": scenario.reach_rate * 86400.0,
         "profile": scenario.profile,
         "modelled": scenario.modelled,
-        "notes": [*scenario.notes, *spares_said(scenario), *_said(scenario, placed)],
+        "notes": [*scenario.notes, *spares_said(scenario), *_said(scenario, placed), *said_of_remaps(scenario)],
     }
 
 

@@ -68,6 +68,7 @@ class Scenario:
     reach_rate: float  # failures per second that reach that tier
     geometry: Geometry | None = None  # of GPU memory, where row remaps are counted against their budget
     shrunk: ReplicaGroup | None = None  # how the job runs on while nodes are lacking, if it does not wait for them
+    remap_now: bool = False  # a pending row remap is served by a stop of its own, not at the next restart
     replay: Replay | None = None  # a log whose failures come in place of those of the laws of its classes
     notes: tuple[str, ...] = field(default=(), compare=False)  # what a reader of the numbers must be told
 
@@ -98,6 +99,8 @@ def _identity(scenario: Scenario) -> str:
     data: dict[str, Any] = asdict(replace(scenario, notes=()))
     data["tiers"] = [[type(tier).__name__, repr(tier)] for tier in scenario.tiers]
     data["timeline"] = {"step": scenario.timeline.step, "stalls": data["timeline"]["stalls"]}  # the rest follows
+    if not scenario.remap_now:  # what it was before there was a choice
+        del data["remap_now"]
     replay = data.pop("replay")
     if replay is not None:
         data["replay"] = {key: value for key, value in replay.items() if key != "path"}  # its content is in its hash

@@ -51,6 +51,7 @@ NOT_AGEING = ("process",)  # scopes that failures.law leaves alone
 Clock = Literal["gpu", "node", "job"]
 Action = Literal["none", "restart_app", "drain_and_reset", "reset", "reboot", "replace"]
 Rows = Literal["adjacent_pages", "same_page", "scattered"]
+Remap = Literal["defer", "now"]
 Lands = Literal["used", "critical", "all"]
 _CLOCKS: dict[str, Clock] = {
     "memory": "gpu", "sram": "gpu", "gpu": "gpu", "silent": "gpu", "node": "node", "link": "node",
@@ -226,6 +227,7 @@ class FailuresSpec(Model):
     rows: Rows | None = sourced("as in each class", None)
     page: PositiveBytes = assumed("2 MiB")
     remap_budget: bool = assumed(False, "spare rows never run out")
+    remap: Remap = assumed("defer", "a row waits for the next restart")
     law: LifetimeSpec | None = sourced("as in each class", None)
     frailty: FrailtySpec | None = sourced("as in each class", None)
     drift: Drift | None = sourced("as in each class", None)

@@ -101,6 +101,7 @@ class Setup:
     encode_anew: float
     horizon: float
     work_steps: int = 0
+    remap_now: bool = False
     failures: tuple[Failure, ...] = field(default=())
 
 

@@ -11,6 +11,7 @@ from math import inf
 
 from tests.oracle.setup import Code, Failure, Redo, Save, Setup, Store, keeps
 from tests.oracle.slow_recovery import recover
+from tests.oracle.slow_remaps import serve_remaps
 
 Coming = tuple[float, Failure, float | None]
 NONE = Failure(inf, "none", "none", 0, 0.0)
@@ -33,7 +34,8 @@ class SlowJob:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.recovered_by: Counter[str] = Counter()
         self.failures = 0
-        self.remaps = 0
+        self.remaps: list[int] = []  # GPUs with a row that waits for a reset
+        self.stops = 0  # on purpose
         self.wall_failures = sorted((f for f in setup.failures if not f.running), key=lambda f: f.when)
         self.running_failures = sorted((f for f in setup.failures if f.running), key=lambda f: f.when)
         self.hidden: list[tuple[float, float, Failure]] = []  # (found, since, silent corruption)
@@ -51,6 +53,7 @@ class SlowJob:
                 self.advance(when - self.wall)
                 if self.strike(failure, since):
                     recover(self, failure, since)
+                    serve_remaps(self)
                 if self.wall >= self.setup.horizon:
                     return
                 continue

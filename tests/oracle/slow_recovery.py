@@ -19,6 +19,7 @@ class Course:
     """Seconds of one recovery: detect, activate a spare beside a reset or reboot, restart, restore."""
 
     detection: float = 0.0
+    saving: float = 0.0  # before a stop for row remaps
     activation: float = 0.0
     device: float = 0.0
     restart: float = 0.0
@@ -26,9 +27,10 @@ class Course:
 
     def plan(self, ready: float) -> Plan:
         """In order, when the last replacement is there `ready` s from now; activation comes after that."""
-        waiting = max(self.activation + max(0.0, ready - self.detection), self.device)
+        waiting = max(self.activation + max(0.0, ready - self.detection - self.saving), self.device)
         return [
             ("detection", self.detection),
+            ("recovery", self.saving),
             ("waiting", waiting),
             ("restart", self.restart),
             ("recovery", self.recovery),
@@ -75,18 +77,39 @@ def effect(setup: Setup, failure: Failure) -> Effect:
     device = {"reset": setup.reset, "reboot": setup.reboot}.get(action, 0.0)
     nodes = max(1, len(hosts)) if action == "replace" else 0
     lost = setup.mode == "all_processes"
-    return Effect(frozenset(gpus), frozenset(hosts), lost, False, page, nodes, device, seconds)
+    done = Effect(frozenset(gpus), frozenset(hosts), lost, False, page, nodes, device, seconds)
+    return replace(done, device=setup.reset) if resets_anyhow(setup, failure, done) else done
+
+
+def resets_anyhow(setup: Setup, failure: Failure, done: Effect) -> bool:
+    """`remap: now`: the process is dead and the GPU's memory with it, so its row is remapped then and there."""
+    gone = not done.alive and (done.everything or failure.gpu in done.gpus)
+    return setup.remap_now and failure.action == "drain_and_reset" and gone
 
 
 def recover(job: SlowJob, failure: Failure, since: float | None) -> None:
-    """From the failure that stopped the job until it runs again; failures meanwhile start the recovery anew."""
-    loss, course, wasted, struck, ready = Loss(), Course(), 0.0, 0, 0.0
+    """From the failure that stopped the job until it runs again."""
+    stand_through(job, failure, since, Loss(), Course(), 0.0)
+
+
+def stand_through(
+    job: SlowJob,
+    failure: Failure,
+    since: float | None,
+    loss: Loss,
+    course: Course,
+    wasted: float,
+    *,
+    stop: bool = False,
+) -> None:
+    """Failures meanwhile start the recovery anew; with `stop` the first strikes a job that stands on purpose."""
+    struck, ready = 0, 0.0
     while True:
         struck += 1
         done = effect(job.setup, failure)
         add(job, loss, failure, done, since)
         choice = choose(job, loss)
-        if choice.version is not None:
+        if choice.version is not None or not loss.alive:
             loss.killed_at = min(loss.killed_at, job.wall)  # what is being written is given up
         here = waste(job, loss, choice)
         job.seconds["productive"] -= here - wasted
@@ -94,8 +117,8 @@ def recover(job: SlowJob, failure: Failure, since: float | None) -> None:
         wasted = here
         ready = max(ready, replacements(job, failure, done))
         fresh = course_of(job, 0.0 if since is not None else failure.detect, done, loss, choice)
-        again = replace(course, recovery=max(course.recovery, fresh.recovery))
-        course = together(fresh, again, ready - job.wall) if struck > 1 else fresh
+        again = replace(course, saving=0.0, recovery=max(course.recovery, fresh.recovery))
+        course = together(fresh, again, ready - job.wall) if struck > 1 or stop else fresh
         failure, since, over = stand(job, course.plan(ready - job.wall))
         if over:
             break
@@ -125,7 +148,8 @@ def add(job: SlowJob, loss: Loss, failure: Failure, done: Effect, since: float |
     loss.gpus |= done.gpus
     loss.everything |= done.everything
     loss.pages += [failure] if done.page else []
-    job.remaps += failure.action == "drain_and_reset"
+    if failure.action == "drain_and_reset" and not resets_anyhow(job.setup, failure, done):
+        job.remaps.append(failure.gpu)
     if since is not None:
         loss.corrupt_since = min(loss.corrupt_since, since)
     if not done.alive:
@@ -172,7 +196,7 @@ def course_of(job: SlowJob, detect: float, done: Effect, loss: Loss, choice: Cho
     same_life = loss.alive and choice.version is None
     pause = job.setup.pause if loss.alive else 0.0  # a job that restarts is not paused
     recovery = choice.seconds + pause + (0.0 if same_life else job.setup.encode_anew)
-    return Course(detect, job.setup.activation if done.nodes else 0.0, device, done.restart, recovery)
+    return Course(detect, 0.0, job.setup.activation if done.nodes else 0.0, device, done.restart, recovery)
 
 
 def refills(job: SlowJob, loss: Loss, choice: Choice) -> bool:
@@ -206,7 +230,7 @@ def resume(job: SlowJob, loss: Loss, choice: Choice) -> None:
         return
     if choice.version is not None:
         job.version = choice.version
-        job.remaps = 0 if refills(job, loss, choice) else job.remaps
+        job.remaps = [] if refills(job, loss, choice) else job.remaps
         job.hidden = [h for h in job.hidden if h[1] < choice.captured]
     job.base, job.within, job.stalls = job.version, 0.0, []
     for tier in job.setup.tiers:

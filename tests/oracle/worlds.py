@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from random import Random
 
@@ -109,6 +109,7 @@ class World:
             encode_anew=s.encode_anew,
             horizon=s.horizon,
             work_steps=s.work_steps,
+            remap_now=s.remap_now,
             failures=tuple(self._failure(hit) for hit in self.hits),
         )
 
@@ -170,10 +171,22 @@ def make_world(seed: int) -> World:
         modelled=True,
         interval_seconds=0.0,
         reach_rate=0.0,
+        remap_now=Random(f"remap {seed}").random() < 0.5,
     )
     mild = rng.random() < 0.4  # mostly failures that a living process can repair
     spread = rng.choice([1.0, 1.0, 0.3, 0.05])
     return World(scenario, tuple(_hit(rng, mild, spread) for _ in range(rng.randrange(13))))
+
+
+def remap_world(seed: int) -> World:
+    """One of these worlds where memory errors leave rows to remap and stops of their own serve them; spares abound."""
+    rng, of = Random(f"remaps {seed}"), make_world(seed).scenario
+    restart = replace(of.restart, mode=rng.choice(["in_place", "in_place", "holder", "in_process"]))
+    fleet = FleetPlan(hot_spares(ENOUGH, of.spare_activation))
+    spread = rng.choice([1.0, 0.3, 0.05])
+    hits = [replace(_hit(rng, True, spread), kind=rng.choice([2, 2, 2, 0, 3, 5, 7, 9, 11])) for _ in range(9)]
+    hits = [replace(hit, contained=0.6 * hit.contained) if hit.kind == 2 else hit for hit in hits]
+    return World(replace(of, remap_now=True, restart=restart, fleet=fleet), tuple(hits))
 
 
 def _hit(rng: Random, mild: bool, spread: float) -> Hit:
