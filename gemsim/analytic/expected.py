@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from gemsim.analytic.remaps import stops as of_remaps
 from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
 from gemsim.protection.kinds import Job
@@ -55,7 +56,8 @@ def expected(
     natures = {b.nature for b in found}
     covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
     fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(b, covering[b.nature]))
-    waits = [around(scenario, b) for b in found]
+    own = of_remaps(scenario, found)
+    waits = [around(scenario, b, reset=own.at_once(b)) + own.apart(b) for b in found]
     fallen += (1.0 - running) * _joining(found, waits, covering)
     lost = max(0.0, 1.0 - ettr - overhead)
     longer = (wall_per_running - 1.0) / standing if standing else 1.0

@@ -17,6 +17,7 @@ from gemsim.analytic.expected import expected, outcomes, standing_still
 from gemsim.analytic.groups import Groups, joined
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.refusals import plain_spares, refuse
+from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
 from gemsim.analytic.unseen import piled_up
 from gemsim.analytic.varied import LACKING, per_failure, varied
@@ -177,14 +178,16 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     groups = Groups()
     pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
     rolled = sum(b.rate for b in found if _refills_memory(scenario, b))
-    served = pending / (pending + rolled) if rolled else 0.0
+    served = pending / (pending + rolled) if rolled and not scenario.remap_now else 0.0
+    own = stops(scenario, found)
     for branch in found:
-        stops = 1.0 if lost.tier is None else lost.stops(scenario, branch)
-        _add(scenario, groups, branch if stops == 1.0 else replace(branch, rate=branch.rate * stops), main, served)
+        share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
+        counted = branch if share == 1.0 else replace(branch, rate=branch.rate * share)
+        _add(scenario, groups, counted, main, served, own)
     groups.restarting, groups.keeping, groups.in_place = (
         joined(group) for group in (groups.restarting, groups.keeping, groups.in_place)
     )
-    groups.doubt += doubt(scenario, groups, found, main)
+    groups.doubt += doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
     met = both_lost(scenario, found)
     groups.extra += met
     groups.doubt += met
@@ -192,8 +195,14 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     return groups
 
 
-def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float) -> None:
-    down = standing_still(scenario, branch, reset=False)
+def _add(
+    scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float, own: Stops
+) -> None:
+    after = own.after(branch)
+    down = standing_still(scenario, branch, reset=own.at_once(branch)) + after
+    if branch.ending == "in_place" and after > 0.0:
+        groups.keeping.append((branch.rate, down))
+        return
     if branch.ending in ("in_place", "go_on"):
         groups.in_place.append((branch.rate, down))
         groups.extra += branch.rate * branch.redo * scenario.useful_share
@@ -202,8 +211,8 @@ def _add(scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | 
         groups.keeping.append((branch.rate, down))
         return
     target = groups.restarting if main is not None and branch.number == main.number else groups.keeping
-    own = branch.action == "drain_and_reset"
-    share = (1.0 if own else served) if _refills_memory(scenario, branch) else 0.0
+    leaves = branch.action == "drain_and_reset"
+    share = (1.0 if leaves else served) if _refills_memory(scenario, branch) else 0.0
     for weight, reset in ((share, True), (1.0 - share, False)):
         if weight > 0.0:
             target.append((branch.rate * weight, standing_still(scenario, branch, reset=True) if reset else down))

@@ -14,6 +14,7 @@ import pytest
 
 from gemsim.analytic.run import predict
 from gemsim.engine import run as engine
+from gemsim.errors import NotCovered
 from gemsim.scenario import Scenario, build
 from gemsim.spec.loading import parse_study, resolve_point
 from tests.faults import must_reject, replaced
@@ -29,6 +30,8 @@ DRAIN = PAGES.replace("restart_app", "drain_and_reset")
 WEIBULL = {"failures.law": {"kind": "weibull", "shape": 0.7}}
 EVERY = {"protection.checkpoint.interval": "3 min"}
 FEW_LINKS = LINK.replace("9 / 1 d", "2 / 1 d")
+NOW = {"failures.remap": "now"}
+NODES_ALL = "stripe: {name: nodes, layout: nodes, k: 8, m: 1}"
 WALL = {"protection.checkpoint.interval": "10 min", "protection.checkpoint.anchor": "wall"}
 
 JOBS = {
@@ -40,6 +43,9 @@ JOBS = {
     "running clock": Case("in_place", 8, (GPU, PAGES, SOFT.replace("wall", "running")), (RETRY, STRIPE, ASYNC)),
     "random detection": Case("holder", 8, (GPU, SOFT.replace("30 s", "{kind: exponential, mean: 30 s}")), (SYNC,)),
     "row remaps": Case("in_place", 4, (GPU, DRAIN, SOFT), (RETRY, STRIPE, ASYNC)),
+    "stops for row remaps": Case("in_place", 4, (GPU, DRAIN, SOFT), (RETRY, STRIPE, ASYNC), NOW),
+    "stops for row remaps, stripe across nodes": Case("in_place", 4, (GPU, DRAIN), (STRIPE, NODES_ALL, SYNC), NOW),
+    "stops for row remaps, held": Case("holder", 2, (GPU, DRAIN, SOFT), (STRIPE, SYNC), NOW),
     "kept restarts, stripe across nodes": Case(
         "in_process", 4, (GPU, LINK, SOFT), ("stripe: {name: nodes, layout: nodes, k: 8, m: 1}", SYNC), EVERY
     ),
@@ -101,6 +107,21 @@ def saves_on_the_wall() -> None:
 
 def test_the_form_of_saves_after_each_recovery_is_rejected_on_the_wall() -> None:
     must_reject(saves_on_the_wall, as_if_anchored_at_recoveries())
+
+
+def stops_for_remaps() -> None:
+    check_within_stated(JOBS["stops for row remaps"].scenario(6.0), replications=24, seed=8)
+
+
+def test_a_form_without_the_stops_for_remaps_is_rejected() -> None:
+    free = replaced("gemsim.analytic.remaps:Stops.after", lambda original: lambda self, branch: 0.0)
+    must_reject(stops_for_remaps, free)
+
+
+def test_no_form_where_a_stop_depends_on_the_moment() -> None:
+    of = Case("in_place", 4, (GPU, DRAIN), (STRIPE, NODES % 4, SYNC), NOW).scenario(1.0)
+    with pytest.raises(NotCovered, match="depends on the moment"):
+        predict(of)
 
 
 @pytest.mark.long
