@@ -14,10 +14,10 @@ from gemsim.engine.before import BEFORE, at_the_start
 from gemsim.engine.claims import HOT, WARM, Taken
 from gemsim.engine.neighbours import Neighbours
 from gemsim.engine.pools import Pools
+from gemsim.engine.rows import Rows
 from gemsim.engine.strike import Strike
 from gemsim.engine.tally import Tally
 from gemsim.failures.classes import FailureClass
-from gemsim.failures.memory import RemapBook, strike_rows
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
 
@@ -53,8 +53,7 @@ class Fleet:
         self.activation = spares.activation[HOT] if self.at_once else 0.0
         self.lemons = any(kind.frailty is not None and kind.frailty.kind == "lemons" for kind in scenario.classes)
         self.misdiagnosis = 0.0 if self.plan.repair is None else self.plan.repair.misdiagnosis
-        self.book = None if scenario.geometry is None else RemapBook(scenario.geometry)
-        self.worn: set[int] = set()  # nodes in the job with a GPU that cannot remap another row
+        self.rows = None if scenario.geometry is None else Rows(scenario.geometry, self.per_host)
         self.neighbours = Neighbours(self) if self.plan.spares.placed == "spread" else None
 
     def node_in(self, place: int) -> int:
@@ -146,18 +145,29 @@ class Fleet:
     def remap(self, event: Event, gpu: int) -> bool:
         """Enter the rows of a memory error in the books; True when its GPU has no room to remap them: it has to be
         replaced at its next reset."""
-        if self.book is None:
+        if self.rows is None:
             return False
         rows = self.scenario.classes[event.index].rows_hit(self.trace.mark(event, "rows"))
-        refused = bool(strike_rows(self.book, self.device(event, gpu), rows, self._marks(event)).refused)
-        if refused:
-            self.worn.add(self.node_in(gpu // self.grid.per_node))
-        return refused
+        return self.rows.hit(self._gpu_at(gpu), rows, self._marks(event))
+
+    @property
+    def worn(self) -> set[int]:
+        """Nodes in the job with a GPU that cannot remap another row."""
+        return set() if self.rows is None else self.rows.worn
 
     def worn_places(self, but: Iterable[int]) -> tuple[int, ...]:
         """Places of the job, other than these, whose nodes do not outlive a restart that serves row remaps."""
         places = {self.where(node) for node in self.worn} - {NOWHERE}
         return tuple(sorted(places - set(but) - self.vacant.keys()))
+
+    def serve_rows(self, gpus: Iterable[int] | None = None) -> None:
+        """These GPUs of the job are reset, or all: rows that wait for it are remapped."""
+        if self.rows is not None:
+            self.rows.serve(None if gpus is None else map(self._gpu_at, gpus))
+
+    def _gpu_at(self, gpu: int) -> int:
+        place, part = divmod(gpu, self.per_host)
+        return self.node_in(place) * self.per_host + part
 
     def replace(self, strike: Strike) -> Taken | None:
         """Nodes leave for repair or for good, and others are asked for; what that comes to. A place that nobody has
@@ -178,17 +188,10 @@ class Fleet:
         self._note_cured()
         return taken
 
-    def slowest(self, nodes: int) -> float:
-        """Seconds that so many spares may take to start, whichever they are, without anybody from repair."""
-        plan = self.plan.spares
-        sizes = (plan.hot, plan.warm or plan.hot, plan.cold)
-        wait = max((t for t, size in zip(plan.activation, sizes, strict=True) if size), default=0.0)
-        return wait + plan.selection + (plan.borrow_each * nodes if plan.borrow else 0.0)
-
     @property
     def complete(self) -> bool:
         """Whether all places are taken, and nothing is to be done to the nodes in them."""
-        return not (self.coming or self.vacant or self.drawn or self.worn)
+        return not (self.coming or self.vacant or self.drawn or (self.rows and self.rows.worn))
 
     def swap(self, event: Event, place: int, now: float, repair: float, ready: float, until: float) -> None:
         """One that stands by takes the place of a node that leaves a complete job for `repair` s, or for the shop. The
@@ -270,10 +273,8 @@ class Fleet:
     def _forget(self, node: int) -> None:
         """A node is in the job no more; comes it back, then with new memory."""
         self.place_of[node] = NOWHERE
-        if self.book is not None:
-            self.worn.discard(node)
-            for part in range(self.grid.per_node):
-                self.book.replaced(node * self.grid.per_node + part)
+        if self.rows is not None:
+            self.rows.forget(node)
 
     def misdiagnosed(self, event: Event) -> bool:
         """Whether a healthy node is taken out for this failure."""
@@ -297,11 +298,6 @@ class Fleet:
         for _, unit, mended in back:
             if mended:
                 self.cured.update(self.pools.nodes_of(unit) if whole else (unit,))
-
-    def count(self) -> None:
-        """Take over what the pools have counted."""
-        self.tally.selections, self.tally.borrowed = self.pools.selections, self.pools.borrowed
-        self.tally.joins_failed = self.pools.failed_joins
 
     def _marks(self, event: Event) -> Callable[[str], float]:
         return partial(self.trace.mark, event)

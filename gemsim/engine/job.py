@@ -240,6 +240,7 @@ class Job:
             self.fleet.settle_in(self.now)
             self._note_left()
         self.unseen.lose(recovery.damage, rewritten=recovery.rolls_back)
+        self.fleet.serve_rows(None if recovery.refills_memory else [one.gpu for one in recovery.strikes if one.wait])
         if recovery.in_place:
             self.progress.running -= recovery.plan.redo
             self.life.resume(self.running, self.now)

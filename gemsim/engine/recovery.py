@@ -165,7 +165,7 @@ class Recovery:
         late = [
             (places, taken)
             for places, taken, _ in self.fleet.coming
-            if taken.ready > known.get(id(taken), -inf) + self.fleet.slowest(taken.count)
+            if taken.ready > known.get(id(taken), -inf) + self.fleet.plan.spares.slowest(taken.count)
         ]
         lacking = frozenset(("node", place) for places, _ in late for place in places)
         enough = len(tier.units_of(lacking, grid)) <= tier.most_out(grid)

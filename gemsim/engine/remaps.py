@@ -33,6 +33,7 @@ def serve_remaps(job: Job) -> Generator[simpy.Event, Any, None]:
         else:
             job.tally.remapped(job.scenario, served, cost)
         job._resume(recovery)
+        job.fleet.serve_rows(strike.gpu for strike in served)
         job.remaps = [strike for strike in job.remaps if not any(strike is one for one in served)]
 
 

@@ -71,8 +71,7 @@ def _trace(
 
 
 def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[str, Any]:
-    job.fleet.count()
-    seconds, tally = job.ledger.seconds, job.tally
+    seconds, tally, pools = job.ledger.seconds, job.tally, job.fleet.pools
     row: dict[str, Any] = {"point": scenario.id, "replication": replication, "wall_s": wall}
     row.update({f"{name}_s": seconds[name] for name in LEDGER})
     row.update(
@@ -90,9 +89,9 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
         touch_lost_s=tally.touch_lost,
         planned_stops=tally.planned_stops,
         found_early=tally.found_early,
-        joins_failed=tally.joins_failed,
-        selections=tally.selections,
-        borrowed=tally.borrowed,
+        joins_failed=pools.failed_joins,
+        selections=pools.selections,
+        borrowed=pools.borrowed,
         retired=tally.retired,
         by_class=json.dumps(tally.by_class, sort_keys=True),
         by_tier=json.dumps(dict(tally.by_tier), sort_keys=True),

@@ -26,9 +26,6 @@ class Tally:
     interruptions: int = 0  # stops of the job by failures; those that join a recovery are not counted again
     planned_stops: int = 0
     found_early: int = 0  # failures that a health check found before they struck
-    joins_failed: int = 0  # spares that were called and did not join
-    selections: int = 0  # times that hosts were chosen anew
-    borrowed: int = 0  # nodes taken from other jobs
     retired: int = 0  # nodes given up for good
     stopped_lost: float = 0.0  # seconds of restart and the like that stops on purpose took
     stopped_wasted: float = 0.0  # what of that is progress lost and its retrieval

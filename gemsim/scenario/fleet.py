@@ -71,6 +71,12 @@ class SparesPlan:
         """Spare nodes at the start, without those that can be borrowed."""
         return self.hot + self.warm + self.cold
 
+    def slowest(self, nodes: int) -> float:
+        """Seconds that so many spares may take to start, whichever they are, without anybody from repair."""
+        sizes = (self.hot, self.warm or self.hot, self.cold)
+        wait = max((t for t, size in zip(self.activation, sizes, strict=True) if size), default=0.0)
+        return wait + self.selection + (self.borrow_each * nodes if self.borrow else 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class RetirePlan:
