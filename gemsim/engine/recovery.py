@@ -50,6 +50,7 @@ class Recovery:
         self.damage = NO_DAMAGE
         self.killed_at: float | None = None  # wall time at which processes died or rolled back: unfinished writes end
         self.fates: dict[str, bool] = {}  # tier -> its copy is bad: the same for the whole recovery
+        self.worn = False  # nodes are replaced that do not outlive this restart
         self.lost = 0.0  # work booked as wasted so far, seconds
         self.saving_until = 0.0  # wall time at which a save on notice ends
         self.stopped_until = 0.0  # wall time at which a planned stop, with the save before it, ends
@@ -120,7 +121,8 @@ class Recovery:
         self._ask(taken, strike)
         if self.fleet.worn and self.refills_memory:  # this restart serves row remaps, as far as there is room
             worn = replace(strike, slots=self.fleet.worn_places(strike.slots))
-            self._ask(replace_nodes(worn, self.stores, self.fleet), strike)
+            self._ask(also := replace_nodes(worn, self.stores, self.fleet), strike)
+            self.worn = also is not None
         if self.capacity.tier is not None:
             self.back.append(back(strike, taken, self.fleet, self.capacity.tier))
 
@@ -235,7 +237,7 @@ class Recovery:
         return Course(
             detection=strike.detect,
             planned=max(0.0, self.stopped_until - strike.wall),
-            activation=self.fleet.activation if strike.slots and self.ready > -inf else 0.0,
+            activation=self.fleet.activation if (strike.slots or self.worn) and self.ready > -inf else 0.0,
             device=device,
             restart=restart.seconds(strike.damage),
             recovery=recovery,
