@@ -22,10 +22,8 @@ from gemsim.engine.unseen import Unseen
 from gemsim.failures.trace import Event
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature
-from gemsim.protection.tier import START, Moment, Plan, state_is_intact
+from gemsim.protection.tier import START, Moment, state_is_intact
 from gemsim.scenario import Scenario
-
-FROM_THE_START = Plan(START, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class Stretch:
         self.plain = [plain(index, scenario, striker) if possible else None for index in range(len(scenario.classes))]
         self.possible = any(self.plain)
         self._downs: dict[tuple[int, float, float], tuple[Down, float]] = {}
-        self._restores: dict[int, Plan] = {}
+        self._restores: dict[int, tuple[int, float]] = {}  # of a tier: versions beside the newest, seconds
 
     @property
     def begins(self) -> bool:
@@ -104,8 +102,8 @@ class Stretch:
             held_up = ready - now if ready > called + ROUNDING else 0.0
             if held_up == inf:
                 return None
-        version, restore = self._restore(kind, now)
-        down, seconds = self._down(kind, detect, restore.seconds, held_up)
+        version, tier, restore = self._restore(kind, now)
+        down, seconds = self._down(kind, detect, restore, held_up)
         end = now + seconds
         if end > self.injector.wall.due or end > self.scenario.horizon:
             return None
@@ -114,7 +112,7 @@ class Stretch:
             return None
         if kind.replaces:
             fleet.swap(event, gpu // fleet.per_host, now, self.striker.seconds_away(event), ready, end)
-        self._book(kind, restore.tier, version, down, now)
+        self._book(kind, tier, version, down, now)
         self.progress.begin(version, end)
         return end
 
@@ -132,21 +130,23 @@ class Stretch:
             self.stores.losses.append((now, kind.damage))
         life.ended = (progress.running, now)
 
-    def _restore(self, kind: Plain, now: float) -> tuple[int, Plan]:
-        """The version that the first store with any holds, and how that restores it: alike for all versions."""
+    def _restore(self, kind: Plain, now: float) -> tuple[int, str, float]:
+        """The version to go back to, the first store that holds any, and the seconds that it takes to restore that. Its
+        plan is asked for once: it is alike for all versions."""
         for tier in self.stores.keepers:
             newest = self.history.newest(tier.number, running=self.progress.running, wall=now)
             if newest is None:
                 continue
-            plan = self._restores.get(tier.number)
-            if plan is None:
-                moment = Moment(newest[0], 0.0, 0, saved={tier.number: newest[0]})
+            held, _ = newest
+            if tier.number not in self._restores:
+                moment = Moment(held, 0.0, 0, saved={tier.number: held})
                 plan = tier.recover(kind.damage, moment, self.scenario.platform)
-                if plan is None:
+                if plan is None or plan.version is None:
                     continue
-                self._restores[tier.number] = plan
-            return newest[0], plan
-        return 0, FROM_THE_START
+                self._restores[tier.number] = plan.version - held, plan.seconds
+            older, seconds = self._restores[tier.number]
+            return held + older, tier.name, seconds
+        return 0, START, 0.0
 
     def _down(self, kind: Plain, detect: float, restore: float, held_up: float) -> tuple[Down, float]:
         """The steps of the recovery that take time, and their seconds; where nobody is waited for, they are alike for
