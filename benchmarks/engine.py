@@ -74,7 +74,7 @@ def main() -> None:
             print(f"  {f'one more failure at {gpus:,} GPUs, {name}':<56} {slope * 1e6:>10.4g} us")
         line(f"dearest over cheapest of these, {name}", max(slopes.values()) / min(slopes.values()), 1.5, "times")
     for case in cases(quick=False):
-        line(case.name, case.cpu, case.goal)
+        line(case.name, case.cpu, case.limit if case.goal is None else case.goal)
     line("gemsim --help", help_seconds(), 0.3)
     line("closed form of one design point", twin_seconds(main_job), 0.001)
 

@@ -6,6 +6,7 @@ from gemsim.errors import NotCovered
 from gemsim.failures.classes import FailureClass
 from gemsim.protection.stripe import PageStripe
 from gemsim.scenario import Scenario
+from gemsim.scenario.shop import comes, heaviest
 
 SILENT_LIMIT = 0.05  # rate x latency up to which first order holds
 
@@ -23,6 +24,9 @@ def refuse(scenario: Scenario) -> None:
         raise NotCovered("health checks: what they find or take out is not in the closed form")
     if plan.repair is not None and plan.repair.misdiagnosis > 0.0:
         raise NotCovered("misdiagnosis: a faulty node that stays in the job is not in the closed form")
+    load = heaviest(scenario)
+    if load is not None and load.share >= 1.0:
+        raise NotCovered(f"repair stage {load.stage} cannot keep up: {comes(scenario, load)}")
     if scenario.geometry is not None:
         raise NotCovered("remap_budget: which GPUs have no row left to remap is not in the closed form")
     if plan.spares.placed == "spread":

@@ -14,6 +14,7 @@ from gemsim.analytic.spares import broken_at_once, wanted
 from gemsim.errors import NotCovered
 from gemsim.failures.laws import Duration
 from gemsim.scenario.fleet import Parts, RepairPlan, Stage
+from gemsim.scenario.shop import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +25,6 @@ class Pipeline:
     mean: float
     silent: float
     inside: float
-
-
-def reached(plan: RepairPlan) -> list[float]:
-    """P(a repair comes to each stage). Kind: exact."""
-    chances = [1.0]
-    for stage in plan.stages[:-1]:
-        chances.append(chances[-1] * stage.escalate)
-    return chances
 
 
 def silent(plan: RepairPlan) -> float:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, fsum, log, sqrt
 
-from gemsim.analytic.repair import reached, time_variation
+from gemsim.analytic.repair import time_variation
 from gemsim.errors import NotCovered
 from gemsim.failures.laws import Duration
 from gemsim.scenario import Scenario
 from gemsim.scenario.fleet import RepairPlan, Stage
+from gemsim.scenario.shop import prehistory, reached
 
-PREHISTORY = 20  # mean times in the shop that are played before a stationary run
 MOST = 0.05  # share of time: a larger error says nothing
 
 
@@ -62,7 +62,7 @@ def early_error(scenario: Scenario, lacking: float, *, units: float, spares: int
     if lacking == 0.0:
         return 0.0
     relax = relaxation(scenario, units)
-    error = lacking * min(1.0, late(relax, spares, wall) * _still_empty(scenario, relax))
+    error = lacking * min(1.0, late(relax, spares, wall) * _still_empty(scenario, relax, units))
     if error > MOST:
         raise NotCovered(
             f"nodes are lacking {lacking:.2g} of the time once repairs are in equilibrium, which takes about "
@@ -72,16 +72,15 @@ def early_error(scenario: Scenario, lacking: float, *, units: float, spares: int
     return error
 
 
-def _still_empty(scenario: Scenario, relax: float) -> float:
+def _still_empty(scenario: Scenario, relax: float, units: float) -> float:
     """How much of an empty shop is left when a run begins: all of a new fleet; in one that has long been running what a
-    prehistory of PREHISTORY mean times leaves where crews or parts are short, which makes it be played; else none."""
+    prehistory leaves where crews or parts are short, which makes it be played; else none."""
     plan = scenario.fleet.repair
     if not scenario.stationary:
         return 1.0
     if plan is None or not (plan.parts is not None or any(stage.crews for stage in plan.stages)):
         return 0.0
-    seconds = fsum(stage.time.mean for stage in plan.stages) + (plan.parts.lead.mean if plan.parts is not None else 0.0)
-    return exp(-PREHISTORY * seconds / relax) if relax else 0.0
+    return exp(-prehistory(plan, units) / relax) if relax and units else 0.0
 
 
 def used_up(law: Sequence[float], first: int, count: int, *, starts: float, together: int = 1) -> float:

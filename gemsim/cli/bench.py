@@ -1,4 +1,4 @@
-"""`gemsim bench`: what a replication costs in CPU seconds on this machine, beside the goals."""
+"""`gemsim bench`: what a replication costs in CPU seconds on this machine, beside limits and goals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bench(quick: bool, as_json: bool) -> None:
     click.echo(f"{'54 days of':<14} {'CPU-s':>8} {'failures':>9} {'µs for one more failure':>24}")
     slopes = [_size(size) for size in measured.sizes(quick=quick)]
     click.echo(f"dearest over cheapest failure: {max(slopes) / min(slopes):.2f}, goal 1.5\n")
-    click.echo(f"{'case':<52} {'CPU-s':>8} {'goal':>5} {'failures':>9} {'µs each':>8}  peer, CPU-s")
+    click.echo(f"{'case':<52} {'CPU-s':>8} {'limit':>5} {'goal':>11} {'failures':>9} {'µs each':>8}  peer, CPU-s")
     for case in measured.cases(quick=quick):
         _case(case)
     click.echo(f"\npeer: {measured.PEER}")
@@ -53,7 +53,7 @@ def _size(size: Size) -> float:
 
 
 def _case(case: Case) -> None:
-    each = case.cpu / case.failures * 1e6
-    click.echo(
-        f"{case.name:<52} {case.cpu:>8.3f} {case.goal:>5g} {case.failures:>9,.0f} {each:>8.1f}  {case.peer or '-'}"
-    )
+    each, met = case.cpu / case.failures * 1e6, "met" if case.goal is None or case.cpu <= case.goal else "missed"
+    goal = "-" if case.goal is None else f"{case.goal:g} {met}"
+    times = f"{case.cpu:>8.3f} {case.limit:>5g} {goal:>11}"
+    click.echo(f"{case.name:<52} {times} {case.failures:>9,.0f} {each:>8.1f}  {case.peer or '-'}")

@@ -63,7 +63,24 @@ def _derived(spec: StudySpec) -> None:
     notes, kind = facts.pop("notes", None), _KIND[bool(facts.pop("modelled"))]
     columns = [(name, _plain(value), kind if name == "profile" else "") for name, value in facts.items()]
     _table([*scenario.derived(built), _flops(spec), *columns])
-    _bullets([*(notes or ()), *said(built)])
+    _bullets([*(notes or ()), *said(built), *_scaled(spec)])
+
+
+def _scaled(spec: StudySpec) -> list[str]:
+    """The plans of stops that were counted on a fleet of another size: they are scaled as failures are."""
+    from gemsim import units
+
+    notes, gpus = [], spec.cluster.gpus
+    for one in spec.failures.resolved():
+        if one.scope == "planned" and one.gpus not in (None, gpus) and one.rate.per == "job":
+            counted = f"{units.format(one.rate, 'rate')} on {one.gpus:,} GPUs"
+            often = f"{one.job_rate(gpus=gpus, gpus_per_node=spec.cluster.gpus_per_node) * 86400.0:.3g} per day"
+            notes.append(
+                f"failures.{one.name}: {counted} are scaled to {often} on {gpus:,}, as failures are; a plan of stops "
+                "seldom follows the number of GPUs. If yours does not, write the class yourself, with its rate and "
+                f"gpus: {gpus}, beside a mix that has none"
+            )
+    return notes
 
 
 def _flops(spec: StudySpec) -> Row:
@@ -117,11 +134,11 @@ def _design_points(loaded: LoadedStudy, points: list[Point]) -> None:
 
 def _cost(loaded: LoadedStudy, points: list[Point]) -> None:
     """What a sweep costs: it grows with the failures that are simulated."""
-    distinct = {built.id: spec for spec, built, _ in points if built is not None and spec is not None}
+    distinct = {built.id: built for _, built, _ in points if built is not None}
     if not distinct:
         _section("Expected cost", "nothing can be run")
         return
-    per_run = {id_: failures_per_run(spec) for id_, spec in distinct.items()}
+    per_run = {id_: failures_per_run(built) for id_, built in distinct.items()}
     replications = loaded.spec.run.replications
     low, high = min(per_run.values()), max(per_run.values())
     each = _plain(low) if high < 1.01 * low else f"{_plain(low)} to {_plain(high)}"
@@ -136,15 +153,12 @@ def _cost(loaded: LoadedStudy, points: list[Point]) -> None:
     )
 
 
-def failures_per_run(spec: StudySpec) -> float:
-    """Expected failures of one run: rates times the horizon, or times the useful time of a work target (at least)."""
-    seconds = spec.run.horizon if spec.run.horizon is not None else (spec.run.steps or 0) * spec.workload.step
-    cluster = spec.cluster
-    rate = 0.0
-    for one in spec.failures.resolved():
-        multiple = 1.0 if one.frailty is None else one.frailty.mean
-        rate += one.job_rate(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node) * multiple
-    return rate * seconds
+def failures_per_run(scenario: Scenario) -> float:
+    """Expected failures of one run, what fails at one instant as one: rates times the horizon, or times the useful time
+    of a work target (at least)."""
+    from gemsim.scenario.blind import seconds_of_a_run
+
+    return sum(kind.starts for kind in scenario.classes) * seconds_of_a_run(scenario)
 
 
 def _section(title: str, note: str) -> None:

@@ -12,51 +12,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from heapq import merge
-from math import ceil, exp, inf, log
+from math import exp, inf, log
 
 import numpy as np
 
 from gemsim.engine.claims import Taken
 from gemsim.engine.pools import Pools
 from gemsim.engine.repair import Shop
-from gemsim.failures.classes import NO_TIME, FailureClass
+from gemsim.failures.classes import NO_TIME
 from gemsim.failures.laws import Duration
 from gemsim.failures.streams import generator, uniforms
 from gemsim.failures.trace import Event
-from gemsim.protection.damage import consequence, nature_of
 from gemsim.scenario import Scenario
 from gemsim.scenario.fleet import RepairPlan, Stage
-from gemsim.scenario.racks import taken_rate
+from gemsim.scenario.shop import Flow, flow_of, prehistory, reached
 
 ONE_STAGE = RepairPlan((Stage("repair", NO_TIME, 0.0, 0.0, 0),), 0.0, None)  # each repair in the time of its class
 BEFORE = -1  # the number of a failure from before the run
-MOST_ARRIVALS, LONG = 3000, 20  # a prehistory: so many arrivals at most, so many times the mean time in the shop
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """What comes to the shop, in nodes (or units that go together) per second while all places are manned."""
-
-    causes: tuple[int, ...]  # failure class
-    rates: tuple[float, ...]
-    times: tuple[Duration, ...]  # each class's own repair
-    idle: float  # from each powered spare that stands by
-    places: int
-    spares: int
-    powered: int  # of these, those that can fail
-
-    @property
-    def rate(self) -> float:
-        """From the job."""
-        return sum(self.rates)
-
-    def from_job(self, inside: int) -> float:
-        """Share of the places of the job that are manned."""
-        return min(1.0, max(0, self.places + self.spares - inside) / self.places)
-
-    def from_spares(self, inside: int) -> int:
-        """Spares that stand by and can fail: powered ones are the first to be used."""
-        return max(0, self.powered - inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,46 +73,6 @@ def at_the_start(scenario: Scenario, seed: int, replication: int, *, stationary:
     )  # fmt: skip
 
 
-def flow_of(scenario: Scenario) -> Flow:
-    """Which failures send how many nodes to repair: classes that replace what fails, at the rate at which a run begins,
-    as if the job always ran."""
-    grid, spares = scenario.platform.grid, scenario.fleet.spares
-    causes, rates, times, idle = [], [], [], 0.0
-    for index, kind in enumerate(scenario.classes):
-        factor = kind.drift[0][1] if kind.drift else 1.0
-        rate = kind.rate * factor * replaced(kind) * units_lost(scenario, kind)
-        if rate > 0.0:
-            causes.append(index)
-            rates.append(rate)
-            times.append(kind.repair)
-            if kind.spare_units:
-                idle += kind.rate * factor / kind.units * kind.spare_units
-            elif spares.placed == "spread":
-                idle += factor * taken_rate(kind, grid, spares.hot + spares.warm)
-    powered = (spares.hot + spares.warm) // spares.unit
-    return Flow(
-        tuple(causes), tuple(rates), tuple(times), idle / powered if powered else 0.0,
-        ceil(grid.count("node") / spares.unit), spares.nodes // spares.unit, powered,
-    )  # fmt: skip
-
-
-def replaced(kind: FailureClass) -> float:
-    """Share of the failures of a class that take a node out."""
-    if kind.scope == "memory":  # contained ones keep their device
-        return (1.0 - kind.contained) * (kind.uncontained_action == "replace")
-    return float(kind.action_of(contained=False) == "replace")
-
-
-def units_lost(scenario: Scenario, kind: FailureClass) -> int:
-    """Units of nodes that one failure takes out."""
-    damage = consequence(
-        mode=scenario.restart.mode, nature=nature_of(kind.scope, contained=False, region="", action="replace"),
-        action="replace", gpu=0, grid=scenario.platform.grid, hit=None, survives=kind.process_survives,
-        replace_unit=scenario.replace_unit,
-    )  # fmt: skip
-    return len({host // scenario.fleet.spares.unit for host in damage.hosts} or {0})
-
-
 @lru_cache(maxsize=64)
 def number_law(flow: Flow, mean: float) -> tuple[float, ...]:
     """P(so many are in repair), from 0 to all; `mean` seconds in the shop. Poisson while spares that cannot fail
@@ -165,7 +97,7 @@ def _in_shop(flow: Flow, plan: RepairPlan | None, seed: int, replication: int) -
     if plan is None:
         weights = [rate * law.mean for rate, law in zip(flow.rates, flow.times, strict=True)]
     else:
-        stages = [share * one.time.mean for share, one in zip(_reached(plan), plan.stages, strict=True)]
+        stages = [share * one.time.mean for share, one in zip(reached(plan), plan.stages, strict=True)]
     mean = sum(weights) / flow.rate * sum(stages)
     cumulative = np.cumsum(number_law(flow, mean))
     count = int(np.searchsorted(cumulative, uniforms(seed, replication, "before", "number", count=1)[0], side="right"))
@@ -195,20 +127,11 @@ def residual(law: Duration, longer: float, left: float) -> float:
     return law.mean * left
 
 
-def _reached(plan: RepairPlan) -> list[float]:
-    """P(a node reaches a stage)."""
-    found = [1.0]
-    for stage in plan.stages[:-1]:
-        found.append(found[-1] * stage.escalate)
-    return found
-
-
 def _prehistory(
     flow: Flow, shop: Shop, plan: RepairPlan, seed: int, replication: int
 ) -> tuple[Shop, tuple[int, ...]]:  # fmt: skip
     """Play what came before through an empty shop; those who are still inside at time 0, in order of coming."""
-    lead = plan.parts.lead.mean if plan.parts else 0.0
-    ahead = min(LONG * (sum(one.time.mean for one in plan.stages) + lead), MOST_ARRIVALS / flow.rate)
+    ahead = prehistory(plan, flow.rate)
     streams = [("job", flow.rate), ("spares", flow.idle * flow.powered)]
     arrivals = list(merge(*(_arrivals(rate, ahead, seed, replication, name) for name, rate in streams if rate > 0.0)))
     of = {name: _Marks(seed, replication, name, len(arrivals)) for name, _ in streams}

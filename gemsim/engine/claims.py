@@ -9,6 +9,7 @@ from math import inf
 from gemsim.engine.repair import Marks
 
 HOT, WARM, COLD = 0, 1, 2
+Near = Callable[[int], bool]
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class Claim:
     marks: Marks
     begin: float  # wall time from which nodes can be started
     need: int  # nodes for which nothing is being tried
+    near: Near | None = None  # of the kind that is next, those that are taken first
     attempts: int = 0
     trials: list[Trial] = field(default_factory=list)
     selected: bool = False
@@ -66,8 +68,9 @@ class Claim:
 
     def clone(self) -> Claim:
         """The same, to be played on without an effect."""
+        trials = self.trials.copy()
         return Claim(
-            self.taken, self.marks, self.begin, self.need, self.attempts, self.trials.copy(), self.selected, self.failed
+            self.taken, self.marks, self.begin, self.need, self.near, self.attempts, trials, self.selected, self.failed
         )
 
     def report(self, size: Callable[[int], int]) -> None:

@@ -69,10 +69,10 @@ class Fleet:
         kind = self.scenario.classes[event.index]
         if self.coming:
             self._arrive(now)
-        if event.bound:
-            return self._struck_device(event, kind, now)
         if self.neighbours is not None and self.neighbours.domains[event.index]:
             return self.neighbours.struck(event, now)
+        if event.bound:
+            return self.struck_device(event, kind, now)
         if event.unit >= kind.units:
             spare = (event.unit - kind.units) // self.per_node[event.index]
             self.pools.settle(now)
@@ -86,7 +86,7 @@ class Fleet:
             gpu = min(event.unit * per_node + int(self.trace.mark(event, "device") * per_node), self.grid.gpus - 1)
         return NOWHERE if self.vacant and gpu // per_node in self.vacant else gpu
 
-    def _struck_device(self, event: Event, kind: FailureClass, now: float) -> int:
+    def struck_device(self, event: Event, kind: FailureClass, now: float) -> int:
         """Where a device of the fleet is hit: in the job, among the spares, or where nobody notices."""
         node, part = divmod(event.unit, self.per_node[event.index])
         lemon = kind.frailty is not None and kind.frailty.kind == "lemons" and not event.again
@@ -180,10 +180,12 @@ class Fleet:
         marks = self._marks(strike.event)
         for place in places:
             self.vacant[place] = strike.wall
-        self._send_away([self._leaver(place, strike.event) for place in places], strike, marks)
-        if self.neighbours is not None:
-            self.neighbours.call_next(places, strike.wall)
-        taken = self.pools.take(len(places), strike.wall, marks, begin=self.called(strike.wall, strike.detect))
+        nodes = [self._leaver(place, strike.event) for place in places]
+        retired = [node for place, node in zip(places, nodes, strict=True) if place in strike.retired]
+        self._send_away(nodes, retired, strike, marks)
+        near = None if self.neighbours is None else self.neighbours.near(places)
+        begin = self.called(strike.wall, strike.detect)
+        taken = self.pools.take(len(places), strike.wall, marks, begin=begin, near=near)
         self.coming.append((places, taken, strike.event))
         self._note_cured()
         return taken
@@ -255,20 +257,20 @@ class Fleet:
             return self._innocent(place, self.trace.mark(event, "blamed"))
         return self.standing[place]
 
-    def _send_away(self, nodes: list[int], strike: Strike, marks: Callable[[str], float]) -> None:
-        """Nodes leave the job, to repair or for good."""
+    def _send_away(self, nodes: list[int], retired: list[int], strike: Strike, marks: Callable[[str], float]) -> None:
+        """Nodes leave the job, to repair or, those that are retired, for good."""
         self.left += nodes
         for node in nodes:
             self._forget(node)
-        if strike.retired:
+        for unit in dict.fromkeys(self.pools.nodes_of(node)[0] for node in retired):
             assert self.plan.retire is not None
-            for unit in dict.fromkeys(self.pools.nodes_of(node)[0] for node in nodes):
-                self.tally.retired += len(self.pools.nodes_of(unit))
-                self.pools.retire(unit, strike.wall, self.plan.retire.restock)
-        elif self.plan.repair is None:
-            self.pools.send_for(nodes, strike.wall, strike.repair)
-        else:
-            self.pools.send(nodes, strike.wall, marks)
+            self.tally.retired += len(self.pools.nodes_of(unit))
+            self.pools.retire(unit, strike.wall, self.plan.retire.restock)
+        mended = [node for node in nodes if node not in retired] if retired else nodes
+        if mended and self.plan.repair is None:
+            self.pools.send_for(mended, strike.wall, strike.repair)
+        elif mended:
+            self.pools.send(mended, strike.wall, marks)
 
     def _forget(self, node: int) -> None:
         """A node is in the job no more; comes it back, then with new memory."""

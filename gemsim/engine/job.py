@@ -22,7 +22,7 @@ from gemsim.engine.incidents import Incidents
 from gemsim.engine.plain import Stretch
 from gemsim.engine.progress import Progress
 from gemsim.engine.recovery import Recovery, back, replace_nodes
-from gemsim.engine.remaps import serve_remaps
+from gemsim.engine.remaps import Remap, serve_remaps
 from gemsim.engine.stores import Stores
 from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import Tally
@@ -47,7 +47,7 @@ class Job:
         self.ledger, self.tally = Ledger(), Tally()
         self.fleet = Fleet(scenario, trace, self.tally)
         self.capacity = Capacity(scenario)
-        self.remaps: list[Strike] = []  # those of which a row remap waits for a restart
+        self.remaps: list[Remap] = []  # that wait for a restart
         self.history = History(
             stalls={stall.tier: number for number, stall in enumerate(scenario.timeline.stalls)},
             lags={tier.number: tier.overhead().lag for tier in scenario.tiers},
@@ -142,13 +142,10 @@ class Job:
         if self.capacity.out and self._out_already(strike):
             return
         recovery = self._recovery()
-        before = self.ledger.lost_to_failures
-        wasted, stops = self.ledger.wasted, self.tally.stopped_lost
+        before = self.ledger.lost_to_failures, self.ledger.wasted
         self._strike(recovery, strike)
         yield from self._stand_still(recovery)
-        self.tally.close(self.scenario, recovery.strikes, recovery.plan, self.ledger.lost_to_failures - before)
-        if self.tally.stopped_lost > stops:
-            self.tally.stopped_wasted += self.ledger.wasted - wasted
+        self.close(recovery, recovery.strikes, before)
         self._resume(recovery)
         yield from serve_remaps(self)
 
@@ -171,15 +168,22 @@ class Job:
 
     def _wait(self, recovery: Recovery, causes: list[str]) -> Generator[simpy.Event, Any, None]:
         """Stand still though nothing has failed; a failure meanwhile makes it a recovery."""
-        before = self.ledger.lost_to_failures
+        before = self.ledger.lost_to_failures, self.ledger.wasted
         yield from self._stand_still(recovery)
-        cost = self.ledger.lost_to_failures - before
         if recovery.strikes:
-            self.tally.close(self.scenario, recovery.strikes, recovery.plan, cost)
+            self.close(recovery, recovery.strikes, before)
         else:
-            self.tally.charge(causes, cost, touched=self.capacity.tier is not None)
+            self.tally.charge(causes, self.ledger.lost_to_failures - before[0], touched=self.capacity.tier is not None)
         self._resume(recovery)
         yield from serve_remaps(self)
+
+    def close(self, recovery: Recovery, strikes: list[Strike], before: tuple[float, float]) -> None:
+        """A recovery is over; `before`: seconds lost to failures, and wasted, when it began."""
+        lost, wasted = before
+        stops = self.tally.stopped_lost
+        self.tally.close(self.scenario, strikes, recovery.plan, self.ledger.lost_to_failures - lost)
+        if self.tally.stopped_lost > stops:
+            self.tally.stopped_wasted += self.ledger.wasted - wasted
 
     def _recovery(self) -> Recovery:
         return Recovery(self.scenario, self.trace, self.stores, self.fleet, self.ledger, self.running, self.capacity)
@@ -219,17 +223,25 @@ class Job:
         again = back(strike, taken, self.fleet, self.capacity.tier)
         self.capacity.take_out(strike.damage.struck, again, cause)
         self.tally.count_out(self.scenario, strike, self.capacity.tier.name)
+        self._note_left()
         return True
 
     def _strike(self, recovery: Recovery, strike: Strike) -> None:
         if strike.remap:
-            self.remaps = [*self.remaps, strike]
-        recovery.add(strike, len(self.remaps))
+            self.remaps = [*self.remaps, Remap(strike, self.fleet.node_in(strike.gpu // self.fleet.per_host))]
+        recovery.add(strike, self._remap_waits)
         self.unseen.lose(strike.damage)
         self._note_left()
 
+    def _remap_waits(self) -> bool:
+        """Whether a row waits for the reset that remaps it; a node that leaves takes its rows with it."""
+        if self.remaps and self.fleet.left:
+            self.remaps = [one for one in self.remaps if one.node not in self.fleet.left]
+        return bool(self.remaps)
+
     def _note_left(self) -> None:
-        """Nodes that have left the job hold up nobody."""
+        """Nodes that have left the job hold up nobody, and nothing of theirs waits."""
+        self._remap_waits()
         if self.hidden.slow:
             self.hidden.leave(self.fleet.left)
         self.fleet.left.clear()
@@ -277,7 +289,7 @@ class Job:
         for strike, ready in zip(recovery.strikes, recovery.back, strict=True):
             cause = self.scenario.classes[strike.event.index].name
             self.capacity.take_out(strike.damage.struck, ready, cause)
-            self.remaps = [one for one in self.remaps if one is not strike]
+            self.remaps = [one for one in self.remaps if one.strike is not strike]
         self.unseen.refill(self.capacity.blocks())
 
     def _forget_corruptions(self, recovery: Recovery, as_of: float) -> None:

@@ -11,10 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gemsim.engine.claims import Near
 from gemsim.engine.standby import renamed
 from gemsim.engine.strike import Strike
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.trace import Event
+from gemsim.scenario.blind import WIDER
 from gemsim.scenario.racks import racks_in, takes_spares, turns, whole_domain
 
 if TYPE_CHECKING:
@@ -38,29 +40,40 @@ class Neighbours:
     def struck(self, event: Event, now: float) -> int:
         """A GPU of the job that a failure of a whole domain strikes, or NOWHERE; spares that stand there leave."""
         kind, per_node, unit = self.fleet.scenario.classes[event.index], self.grid.per_node, self.domains[event.index]
-        if event.unit >= kind.units:
+        if event.bound:
+            gpu = self.fleet.struck_device(event, kind, now)
+            if gpu == NOWHERE or kind.scope not in WIDER:
+                return gpu  # of a batch, what its devices have by themselves
+            node, part = self.fleet.node_in(gpu // per_node), gpu % per_node
+        elif event.unit >= kind.units:
             return NOWHERE  # the cause that idle spares would share by themselves is that of the job's domains
-        gpu = event.unit
-        if kind.clock != "gpu":
-            size = self.grid.gpus if kind.clock == "job" else per_node
-            gpu = event.unit * size + int(self.fleet.trace.mark(event, "device") * size)
-        gpu = min(gpu, self.grid.gpus - 1)
-        number = gpu // self.grid.size(unit)
+        else:
+            node, part = divmod(self._counted(event, kind), per_node)
+        number = self._rack(node) * self.grid.per_rack // self.grid.size(unit)
         beside = sorted(self._beside(unit, number))
         own = self.grid.nodes(unit, number)
         if takes_spares(kind):
             self._lose([*own, *beside], event, kind, now)
-        if kind.clock == "job":
-            return self._all(event, gpu, own, beside)
-        return self._one(event, *divmod(gpu, per_node), beside)
+        if kind.scope in WIDER:
+            return self._all(event, node, part, own, beside)
+        return self._one(event, node, part, beside)
 
-    def _all(self, event: Event, gpu: int, own: range, beside: list[int]) -> int:
-        """The whole domain strikes at once."""
+    def _counted(self, event: Event, kind: FailureClass) -> int:
+        """The GPU of the job, as it was built, at which a clock of the class counts a failure."""
+        if kind.clock == "gpu":
+            return event.unit
+        size = self.grid.gpus if kind.clock == "job" else self.grid.per_node
+        return min(event.unit * size + int(self.fleet.trace.mark(event, "device") * size), self.grid.gpus - 1)
+
+    def _all(self, event: Event, node: int, part: int, own: range, beside: list[int]) -> int:
+        """The whole domain strikes at once, whichever of its devices the failure is counted at."""
         places = sorted(self._places([*own, *beside]))
         self.moved = None if places == list(own) else (event, tuple(places), True)
         if not places:
             return NOWHERE
-        return gpu if self.moved is None else places[0] * self.grid.per_node
+        place = self.fleet.where(node)
+        first = places[0] if place == NOWHERE else place
+        return min(first * self.grid.per_node + part, self.grid.gpus - 1)
 
     def _one(self, event: Event, node: int, part: int, beside: list[int]) -> int:
         """One node of a domain that fails as a whole: the others have failures of their own, but for nodes that came
@@ -91,12 +104,11 @@ class Neighbours:
             ):
                 fleet.tally.failures_idle += 1
 
-    def call_next(self, places: tuple[int, ...], now: float) -> None:
-        """Whoever stands by in the rack of a place is the next to be called for it. Where several leave at once it is
-        mostly with their rack, and nobody is left in it."""
-        if len(places) == 1:
-            home = places[0] * self.grid.per_node // self.grid.per_rack
-            self.fleet.pools.prefer(lambda node: self._rack(node) == home, now)
+    def near(self, places: tuple[int, ...]) -> Near | None:
+        """Whoever stands by in the rack of a place is called first for it. Where several leave at once it is mostly
+        with their rack, and nobody is left in it."""
+        home = self._rack(places[0])
+        return (lambda node: self._rack(node) == home) if len(places) == 1 else None
 
     def _rack(self, node: int) -> int:
         if node < self.fleet.places:
@@ -105,8 +117,8 @@ class Neighbours:
 
     def placed(self, strike: Strike) -> Strike:
         """The strike of the last failure, at the places where those whom it strikes stand."""
-        if self.moved is None or self.moved[0] is not strike.event or strike.retired:
-            return strike  # who is retired goes alone: only its own failures are held against a node
+        if self.moved is None or self.moved[0] is not strike.event:
+            return strike
         _, places, all_of_them = self.moved
         blocks, hosts, was = frozenset(("node", place) for place in places), frozenset(places), strike.damage
         slots = places if all_of_them else (*strike.slots, *places)
@@ -114,8 +126,15 @@ class Neighbours:
         found = {name: struck for name, struck in found.items() if getattr(was, name)}
         if not all_of_them:
             found = {name: getattr(was, name) | struck for name, struck in found.items()}
+        slots = tuple(dict.fromkeys(slots)) if strike.slots else ()
         return replace(
             strike,
             damage=replace(was, **found),  # type: ignore[arg-type]
-            slots=tuple(dict.fromkeys(slots)) if strike.slots else (),
+            slots=slots,
+            retired=slots if all_of_them and strike.retired else strike.retired,
         )
+
+    def others(self, strike: Strike) -> Iterator[int]:
+        """Places of nodes that go with the one that the last failure strikes: it is one of their own failures too."""
+        if self.moved is not None and self.moved[0] is strike.event and not self.moved[2]:
+            yield from (place for place in self.moved[1] if place != strike.gpu // self.grid.per_node)

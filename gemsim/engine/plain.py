@@ -61,7 +61,8 @@ class Stretch:
     def begins(self) -> bool:
         """Whether nothing is pending, of hardware or of the state, that a plain failure would have to heed."""
         unseen = self.injector.detections or self.unseen.gpus or self.progress.hidden.slow
-        return self.fleet.complete and not (unseen or self.history.noted or self.progress.capacity.missing)
+        rows = self.fleet.rows is not None and self.fleet.rows.book.waiting
+        return self.fleet.complete and not (unseen or rows or self.history.noted or self.progress.capacity.missing)
 
     def play(self, now: float) -> tuple[float, Event | None]:
         """Run and recover from wall time `now` on; the wall time at which that is no longer plain, and the failure that

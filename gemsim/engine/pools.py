@@ -7,11 +7,11 @@ does, open requests are played again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from random import Random
 
-from gemsim.engine.claims import COLD, HOT, WARM, Claim, Taken
+from gemsim.engine.claims import COLD, HOT, WARM, Claim, Near, Taken
 from gemsim.engine.repair import Marks, Return, Shop
 from gemsim.engine.standby import Standby, renamed
 from gemsim.scenario.fleet import SparesPlan
@@ -119,10 +119,13 @@ class Pools:
             self.shop.enter_for(unit, now, seconds)
         self._look_ahead()
 
-    def take(self, count: int, now: float, marks: Marks, *, begin: float | None = None) -> Taken:
+    def take(
+        self, count: int, now: float, marks: Marks, *, begin: float | None = None, near: Near | None = None
+    ) -> Taken:
         """Ask for `count` nodes that can be started from wall time `begin` on (when the failure has been detected).
 
-        Hot ones that are there now (of a plan without, and without a selection, warm ones) are kept at once.
+        Hot ones that are there now (of a plan without, and without a selection, warm ones) are kept at once. Of the
+        kind that is next in turn, those that are `near` come first.
 
         Marks: join:0, join:1, ... for the spares tried; join:K:NAME for the repair of one that did not start.
         """
@@ -134,14 +137,14 @@ class Pools:
         if self._quick and not rest and 0 < units <= len(state.idle[first]) and not state.claims:
             fails = self._plan.join_fails
             if not fails or (units == 1 and marks("join:0") >= fails):
-                nodes = [state.pop(first, now) for _ in range(units)]
+                nodes = [state.pop(first, now, near) for _ in range(units)]
                 if self._unit > 1:
                     nodes = [node for unit in nodes for node in range(unit, unit + self._unit)]
                 taken = Taken(count, nodes, begin + self._plan.activation[first])
                 self._met = max(self._met, taken.ready)
                 return taken
         taken = Taken(count, [], inf)
-        state.open(Claim(taken, marks, begin, count), now)
+        state.open(Claim(taken, marks, begin, count, near), now)
         self._look_ahead()
         return taken
 
@@ -161,6 +164,8 @@ class Pools:
             self.shop.enter(node, now, marks)
         else:
             self.shop.enter_for(node, now, seconds)
+        if self.shop.due <= now:
+            self._state.settle(now)  # one mended at once is back before another is taken
         return self.fetch(now, ready)
 
     def fetch(self, now: float, ready: float) -> int:
@@ -177,15 +182,6 @@ class Pools:
                 return units[number // self._unit] + number % self._unit
             number -= len(units) * self._unit
         return None
-
-    def prefer(self, fits: Callable[[int], bool], now: float) -> None:
-        """Of the kind that is next in turn, the first that fits is taken next, if there is one. Single nodes alone."""
-        self._state.settle(now)
-        idle = next((pool for pool in self._state.idle if pool), None)
-        node = next((one for one in idle or () if fits(one)), None)
-        if idle and node is not None:
-            idle.remove(node)
-            idle.appendleft(node)
 
     def lose_idle(self, node: int, now: float, marks: Marks, seconds: float | None = None) -> bool:
         """A spare fails where it stands and goes to repair with its unit, for a known time if that is given; False when

@@ -6,6 +6,7 @@ the two plans, so that a second failure never shortens what is left.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
@@ -64,7 +65,7 @@ class Recovery:
         self.in_place = True  # the same life goes on, of all ranks or of those left
         self.version = 0  # that the job goes on from
 
-    def add(self, strike: Strike, remaps: int) -> None:
+    def add(self, strike: Strike, remap_waits: Callable[[], bool]) -> None:
         """Take in one failure, decide anew, book newly lost work, and set the recovery to its first step."""
         now = strike.wall
         as_of = now if self.killed_at is None else min(now, self.killed_at)
@@ -90,7 +91,7 @@ class Recovery:
             self.killed_at = as_of  # what was still being written belongs to the work that is given up
         self._lose_work()
         self._replace_nodes(strike)
-        fresh = self._course(strike, failed, remaps > 0)
+        fresh = self._course(strike, failed, remap_waits())
         held_up = 0.0 if self.plan.out else self.ready - now  # those left wait for nobody
         again = self._again(fresh)
         if left_out and not self.plan.out:  # whoever was to come back later has to be there now

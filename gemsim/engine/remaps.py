@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from gemsim.engine.job import Job
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Remap:
+    """A row that waits for its spare: the memory error that hit it, and the node whose row it is."""
+
+    strike: Strike
+    node: int
+
+
+def _gpu_of(job: Job, one: Remap) -> int:
+    """The GPU of the job that the row is in by now; negative once its node has left."""
+    per_node = job.fleet.per_host
+    return job.fleet.where(one.node) * per_node + one.strike.gpu % per_node
+
+
 def serve_remaps(job: Job) -> Generator[simpy.Event, Any, None]:
     """With `remap: now` a recovery that leaves row remaps goes on into a stop on purpose that serves them."""
     while job.remaps and job.scenario.remap_now and job.now < job.scenario.horizon:
@@ -24,17 +38,17 @@ def serve_remaps(job: Job) -> Generator[simpy.Event, Any, None]:
         if stop is None:
             return
         job.tally.planned_stops += 1
-        recovery, before = job._recovery(), job.ledger.lost_to_failures
+        recovery, before = job._recovery(), (job.ledger.lost_to_failures, job.ledger.wasted)
         job._strike(recovery, stop)
         yield from job._stand_still(recovery)
-        cost = job.ledger.lost_to_failures - before
         if recovery.strikes[1:]:  # a failure meanwhile made it a recovery of its own
-            job.tally.close(job.scenario, recovery.strikes[1:], recovery.plan, cost)
+            job.close(recovery, recovery.strikes[1:], before)
         else:
-            job.tally.remapped(job.scenario, served, cost)
+            cost = job.ledger.lost_to_failures - before[0]
+            job.tally.remapped(job.scenario, [one.strike for one in served], cost)
         job._resume(recovery)
-        job.fleet.serve_rows(strike.gpu for strike in served)
-        job.remaps = [strike for strike in job.remaps if not any(strike is one for one in served)]
+        job.fleet.serve_rows(gpu for one in served if (gpu := _gpu_of(job, one)) >= 0)
+        job.remaps = [one for one in job.remaps if not any(one is other for other in served)]
 
 
 def _stop(job: Job) -> Strike | None:
@@ -43,7 +57,7 @@ def _stop(job: Job) -> Strike | None:
     GPUs that have no row left leave with their nodes. None where no tier brings the job back but its start.
     """
     scenario, fleet, per_node = job.scenario, job.fleet, job.scenario.platform.grid.per_node
-    gpus = frozenset(strike.gpu for strike in job.remaps)
+    gpus = frozenset(_gpu_of(job, one) for one in job.remaps)
     worn = frozenset(gpu for gpu in gpus if fleet.worn and fleet.node_in(gpu // per_node) in fleet.worn)
     damage, nature = reset_of(scenario, gpus, worn=worn), REPLACED if worn else LOST
     moment = job.stores.moment(job.running, job.now, None)
@@ -53,7 +67,7 @@ def _stop(job: Job) -> Strike | None:
     if way is None:
         return None
     return Strike(
-        event=job.remaps[-1].event,
+        event=job.remaps[-1].strike.event,
         nature=nature,
         damage=damage,
         detect=0.0,
@@ -63,6 +77,6 @@ def _stop(job: Job) -> Strike | None:
         remap=False,
         wall=job.now,
         notice=NO_WARNING if way.saver is None else inf,
-        gpu=job.remaps[-1].gpu,
+        gpu=_gpu_of(job, job.remaps[-1]),
         on_purpose=True,
     )

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from math import inf
 
-from gemsim.engine.claims import COLD, HOT, WARM, Claim, Trial
+from gemsim.engine.claims import COLD, HOT, WARM, Claim, Near, Trial
 from gemsim.engine.repair import Marks, Return, Shop
 from gemsim.scenario.fleet import SparesPlan
 
@@ -69,9 +69,13 @@ class Standby:
         self.idle[kind].append(unit)
         self._since[kind] -= now if self.unit == 1 else now * self.size(unit)
 
-    def pop(self, kind: int, now: float) -> int:
-        """The unit that has stood by longest in a pool that is not empty."""
-        unit = self.idle[kind].popleft()
+    def pop(self, kind: int, now: float, near: Near | None = None) -> int:
+        """The unit that has stood by longest in a pool that is not empty, of those that are near if there are any."""
+        units = self.idle[kind]
+        if near is not None and (unit := next(filter(near, units), None)) is not None:
+            units.remove(unit)
+        else:
+            unit = units.popleft()
         self._since[kind] += now if self.unit == 1 else now * self.size(unit)
         return unit
 
@@ -118,7 +122,7 @@ class Standby:
         self._order += 1
         self.claims[self._order] = claim
         while claim.need > 0 and self.idle[self.first] and not self._choosing:
-            self._start(claim, self.pop(self.first, now), self.first, now)
+            self._start(claim, self.pop(self.first, now, claim.near), self.first, now)
         if claim.begin > now:
             heappush(self._events, (claim.begin, self._order, self._order, None))
         else:
@@ -221,7 +225,7 @@ class Standby:
                 if kind is None:
                     self._borrow(now)
                     return
-                self._start(claim, self.pop(kind, now), kind, now)
+                self._start(claim, self.pop(kind, now, claim.near), kind, now)
 
     def _borrow(self, now: float) -> None:
         """Begin to take a unit from another job, one after the other."""
@@ -245,7 +249,8 @@ class Standby:
             claim.selected = True
             while claim.need > 0:
                 kind = next(kind for kind in (HOT, WARM, COLD) if self.idle[kind])
-                self._start(claim, self.pop(kind, now), kind, now + self.plan.selection, chosen=True)
+                unit = self.pop(kind, now, claim.near)
+                self._start(claim, unit, kind, now + self.plan.selection, chosen=True)
         while self.idle[WARM] and len(self.idle[HOT]) < self._hot_units:
             self.put(HOT, self.pop(WARM, now), now)
 

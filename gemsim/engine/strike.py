@@ -33,7 +33,7 @@ class Strike:
     wall: float
     notice: float = NO_WARNING  # seconds in which the living job can save before it stops
     stop: float = 0.0  # seconds that a planned stop lasts
-    retired: bool = False  # its node does not come back
+    retired: tuple[int, ...] = ()  # of these places, those whose nodes do not come back
     gpu: int = 0  # that was struck
     on_purpose: bool = False  # a stop for row remaps, and no failure
 
@@ -112,9 +112,8 @@ class Striker:
         wait, remap = case.wait, case.remap
         if remap and self.scenario.remap_now and not worn and served_at_once(damage):
             wait, remap = max(wait, self.scenario.restart.reset), False
-        return Strike(
-            event, case.nature, damage, detect, repair, slots, wait, remap, now, case.notice, stop, retired, gpu
-        )
+        gone = slots if retired else ()
+        return Strike(event, case.nature, damage, detect, repair, slots, wait, remap, now, case.notice, stop, gone, gpu)
 
     def case_of(self, index: int) -> Case | None:
         """What all failures of a class have in common if none of its marks changes it."""

@@ -56,10 +56,12 @@ class Verdicts:
             return self.striker.strike(event, now, gpu, region=region, worn=worn)
         kind = self.scenario.classes[event.index]
         hardware = kind.clock != "job" and kind.scope != "process"
-        retired = hardware and self._retired(gpu, now)
+        retired = hardware and self._retired(gpu // self.fleet.per_host, now)
         strike = self.striker.strike(event, now, gpu, region=region, retired=retired, worn=worn)
         if self.fleet.neighbours is not None:
             strike = self.fleet.neighbours.placed(strike)
+            also = tuple(place for place in self.fleet.neighbours.others(strike) if self._retired(place, now))
+            strike = replace(strike, retired=strike.retired + also) if also else strike
         if not hardware or not strike.slots or not self.found_early(event):
             return strike
         self.tally.found_early += kind.name != FALSE_ALARM  # that node was healthy
@@ -69,9 +71,8 @@ class Verdicts:
         """Whether a health check finds this failure before it strikes."""
         return self.checks is not None and self.striker.trace.mark(event, "check") < self.checks.finds
 
-    def _retired(self, gpu: int, now: float) -> bool:
-        """Count a failure of the node at this GPU; True when it is to go for good."""
-        place = gpu // self.fleet.per_host
+    def _retired(self, place: int, now: float) -> bool:
+        """Count a failure of the node in this place; True when it is to go for good."""
         if self.retire is None or place in self.fleet.vacant:
             return False
         return self.retirement.due(self.retire, self.fleet.node_in(place), now)

@@ -122,6 +122,16 @@ class FailureClass:
         return mean * self.units / self.lifetime.mean if self.units else 0.0
 
     @property
+    def starts(self) -> float:
+        """Instants per second at which any of its devices fail: those of a batch fail at one, fewer where a domain is
+        not full."""
+        if self.batch is None or not self.units:
+            return self.rate
+        rest = self.units % self.batch.domain
+        full = (self.units - rest) / self.batch.mean
+        return self.rate / self.units * (full + (rest / self.batch.mean_of(rest) if rest else 0.0))
+
+    @property
     def striking(self) -> float:
         """Share of its failures that strike the job: those that follow others on a device do not once that has been
         replaced."""

@@ -57,6 +57,7 @@ _TWIN = (
 
 PER_RUN = ("interruptions", "failures_idle", *FLEET)  # counts, shown as their mean over replications
 
+ROUNDING = 1e-12  # share of the wall time below which a sum is rounding
 EXTRAPOLATED = "EXTRAPOLATED"  # in a note: a cost lies beyond what its profile holds
 BEYOND_PROFILE = "costs extrapolated beyond their profile"
 
@@ -162,12 +163,12 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
 def _numbers(run: Mapping[str, Floats]) -> Row:
     """Every simulated column of one design. Shares of time are means over replications, so they sum to one."""
     wall, failures = run["wall_s"], run["failures"]
-    shares = {name: run[f"{name}_s"] / wall for name in LEDGER}
+    shares = {name: _share(run[f"{name}_s"], wall) for name in LEDGER}
     ettr = estimate.mean_interval(shares["productive"])
     # Time given back would be worked at the same steady cost, so only its productive share counts.
     worked = run["productive_s"] + run["overhead_s"]
     kept = np.divide(run["productive_s"], worked, out=np.ones_like(worked), where=worked > 0.0)
-    perfect = (run["productive_s"] + kept * run["touch_lost_s"]) / wall
+    perfect = _share(run["productive_s"] + kept * run["touch_lost_s"], wall)
     row: Row = {"replications": len(wall), "ettr": ettr.value}
     row |= {"ettr_lo": max(ettr.lo, 0.0), "ettr_hi": min(ettr.hi, 1.0)} if len(wall) > 1 else {}
     row["ettr_meta"] = _mean(shares["productive"] + shares["degraded"])
@@ -184,6 +185,12 @@ def _numbers(run: Mapping[str, Floats]) -> Row:
     row |= {f"time_{name}": _mean(share) for name, share in shares.items()}
     row["caution"] = estimate.few(len(wall), float(failures.sum()))
     return row
+
+
+def _share(seconds: Floats, wall: Floats) -> Floats:
+    """Seconds as shares of the wall time; what is left of sums that come to nothing is nothing."""
+    share = seconds / wall
+    return np.where(np.abs(share) < ROUNDING, 0.0, share)
 
 
 def _mean(values: Floats) -> float:
@@ -250,7 +257,7 @@ def _families(
 
 def _ettr(run: Mapping[str, Floats]) -> Floats:
     """By replication."""
-    return run["productive_s"] / run["wall_s"]
+    return _share(run["productive_s"], run["wall_s"])
 
 
 def _candidate(row: Row, index: int, run: Mapping[str, Floats], require: Require) -> Candidate:

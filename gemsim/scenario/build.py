@@ -23,6 +23,7 @@ from gemsim.scenario.model import Restart, Scenario
 from gemsim.scenario.nodes import fleet
 from gemsim.scenario.outages import Spares, falls
 from gemsim.scenario.racks import effective
+from gemsim.scenario.shop import refuse_overload
 from gemsim.scenario.state import memory, steps
 from gemsim.scenario.tiers.make import make_tiers
 from gemsim.scenario.tiers.workshop import Workshop
@@ -57,7 +58,7 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
     plan = effective(plan, fires)
     job = Job(platform, Timeline(platform.steps.length, ()), tiers, fires, spec.restart.mode, cluster.replace)
     tiers, notes, interval, reach = _intervals(spec, replace(job, timeline=timeline(platform, tiers)))
-    return Scenario(
+    built = Scenario(
         platform=platform,
         useful_step=spec.workload.step,
         timeline=timeline(platform, tiers),
@@ -80,6 +81,8 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         replay=None if spec.failures.replay is None else spec.failures.replay.plan((FALSE_ALARM,)),
         notes=(*shop.notes, *notes, *([spec.failures.replay.note()] if spec.failures.replay is not None else [])),
     )
+    refuse_overload(built)
+    return built
 
 
 def shrunk(spec: StudySpec, tiers: tuple[Tier, ...]) -> ReplicaGroup | None:
@@ -125,7 +128,7 @@ def _horizon(spec: StudySpec) -> float:
 def _fit_memory(tiers: tuple[Tier, ...], free: float) -> None:
     needed = sum(tier.overhead().memory for tier in tiers)
     if needed > free:
-        raise Infeasible(f"parity and snapshots need {needed:.4g} bytes per GPU, {free:.4g} are free")
+        raise Infeasible(f"parity and snapshots need {text(needed, 'bytes')} per GPU, {text(free, 'bytes')} are free")
 
 
 def timeline(platform: Platform, tiers: tuple[Tier, ...]) -> Timeline:

@@ -13,9 +13,11 @@ from gemsim.scenario.blind import PLURALS, Difference, Placing, is_placed, placi
 from gemsim.scenario.model import Scenario
 from gemsim.scenario.racks import spares_said
 from gemsim.scenario.remaps import said_of_remaps
+from gemsim.scenario.shop import shop_said
 from gemsim.units import brief as text
 
 SHOWN = 3  # classes named in a note
+UNITS_OF = {"gpu": "GPUs", "node": "nodes", "job": "failures"}  # what a class counts
 
 
 def describe(scenario: Scenario) -> dict[str, Any]:
@@ -30,7 +32,13 @@ def describe(scenario: Scenario) -> dict[str, Any]:
         "reach_rate_per_day": scenario.reach_rate * 86400.0,
         "profile": scenario.profile,
         "modelled": scenario.modelled,
-        "notes": [*scenario.notes, *spares_said(scenario), *_said(scenario, placed), *said_of_remaps(scenario)],
+        "notes": [
+            *scenario.notes,
+            *spares_said(scenario),
+            *shop_said(scenario),
+            *_said(scenario, placed),
+            *said_of_remaps(scenario),
+        ],
     }
 
 
@@ -76,7 +84,7 @@ def _cost(scenario: Scenario, found: Difference) -> str:
     if found.seconds <= 0.0:
         return "no time, to first order"
     share = found.seconds / seconds_of_a_run(scenario)
-    return f"about {text(found.seconds, 'time')} per run ({share:.2g} of it), to first order"
+    return f"about {text(found.seconds, 'time')} per run ({100.0 * share:.2g} % of it), to first order"
 
 
 def step_overhead(scenario: Scenario) -> float:
@@ -124,16 +132,25 @@ def derived(scenario: Scenario) -> list[tuple[str, str, str]]:
         for name in ("update", "skew", "microbatch", "layer", "kernel")
     ]
     lines.append(("restart.communicator", text(scenario.restart.communicator, "time"), "FT-HSDP, arXiv 2602.00277"))
-    for kind in scenario.classes:
-        rate = kind.rate * kind.striking
-        shown = f"{rate * scenario.horizon:.4g} in the run ({rate * 86400:.4g} per day, {kind.exposure} clock)"
-        lines.append((f"failures.{kind.name}", shown, _counted(scenario, kind)))
+    lines += [(f"failures.{kind.name}", _often(scenario, kind), _counted(scenario, kind)) for kind in scenario.classes]
     return lines
+
+
+def _often(scenario: Scenario, kind: FailureClass) -> str:
+    """How often a class strikes: what fails at one instant is one event."""
+    starts, seconds = kind.starts * kind.striking, seconds_of_a_run(scenario)
+    what = "stops" if kind.scope == "planned" else "events" if kind.batch is not None else "failures"
+    size = kind.rate / kind.starts
+    together = f", of {size:.4g} {UNITS_OF[kind.clock]} on average" if kind.batch is not None else ""
+    clock = f"{starts * 86400:.4g} per day, {kind.exposure} clock"
+    return f"{starts * seconds:.4g} {what} in the run{together} ({clock})"
 
 
 def _counted(scenario: Scenario, kind: FailureClass) -> str:
     """How the number of failures of a class follows, and what it leaves out."""
-    said = "rate x job x horizon"
+    said = f"rate x job x {'useful time (at least)' if scenario.work_steps else 'horizon'}"
+    if kind.batch is not None:
+        said += ", all that fails at one instant as one"
     if kind.striking < 1.0:
         said += f", less the {1.0 - kind.striking:.3g} that follow others on nodes replaced by then"
     if kind.frailty is not None and kind.frailty.kind == "lemons" and scenario.fleet.repair is not None:

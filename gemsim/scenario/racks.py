@@ -21,6 +21,7 @@ from gemsim.scenario.fleet import FleetPlan
 from gemsim.scenario.model import Scenario
 
 MOST_PLACES = 500
+SPARES_NOTE = "Spares: "  # how what is said of spares begins
 NAMES = {"rack": "rack", "switch": "switch", "power": "power domain"}
 
 
@@ -76,8 +77,8 @@ def taken_rate(kind: FailureClass, grid: Grid, spares: int) -> float:
     """Spares per second that a class takes with domains of the job while so many stand by, powered."""
     if not takes_spares(kind):
         return 0.0
-    if kind.clock != "job":
-        return kind.rate / kind.units * spares  # as often as a device of the job
+    if kind.scope not in WIDER:
+        return kind.rate / kind.units * spares  # each device has a failure of its own in what takes its domain
     unit = kind.scope
     held = in_each(grid, unit, spares)
     return kind.rate * sum(len(grid.members(unit, n)) * count for n, count in enumerate(held)) / grid.gpus
@@ -88,20 +89,35 @@ def spares_said(scenario: Scenario) -> list[str]:
     plan, grid = scenario.fleet.spares, scenario.platform.grid
     powered = plan.hot + plan.warm
     kinds = [kind for kind in scenario.classes if takes_spares(kind)]
+    if plan.placed == "spread" and not (kinds and powered):
+        return _all_stay(scenario)
     if not kinds or not powered or plan.unit > 1 or scenario.replace_unit == "rack":
         return []
     domains = [unit for unit in WIDER if unit in map(whole_domain, kinds)]
     most = [f"a failed {NAMES[unit]} {{}} up to {max(in_each(grid, unit, powered))}" for unit in domains]
     per_run = sum(taken_rate(kind, grid, powered) for kind in kinds) * seconds_of_a_run(scenario)
-    rate = f"of the {powered} that stand by with it, about {per_run:.3g} per run as long as all do"
+    rate = f"of the {powered} that stand by with it, about {per_run:.3g} spares per run as long as all do"
     if plan.placed == "spread":
         text = " and ".join(most).format(*["takes"] * len(most))
-        return [f"Spares: spread over the racks of the job, where {text} {rate}.{_met(scenario)} Write "
+        return [f"{SPARES_NOTE}spread over the racks of the job, where {text} {rate}.{_met(scenario)} Write "
                 "fleet.spares.placed: apart if they stand in racks of their own: then none of this"]  # fmt: skip
     text = " and ".join(most).format(*["would take"] * len(most))
     names = " or ".join(NAMES[unit] for unit in domains)
-    return [f"Spares: in racks of their own, which no failed {names} of the job reaches (assumption). Spread over "
+    return [f"{SPARES_NOTE}in racks of their own, which no failed {names} of the job reaches (assumption). Spread over "
             f"those of the job (fleet.spares.placed: spread), {text} {rate}"]  # fmt: skip
+
+
+def _all_stay(scenario: Scenario) -> list[str]:
+    """Spares among the racks of the job that none of its failures takes."""
+    plan = scenario.fleet.spares
+    beside, units = plan.nodes + plan.borrow, [unit for unit in WIDER if unit in map(whole_domain, scenario.classes)]
+    if not beside or not units:
+        return []
+    where = " or ".join(name for name, nodes in (("off", plan.cold), ("in other jobs", plan.borrow)) if nodes)
+    why = f"they are {where}" if any(map(takes_spares, scenario.classes)) else "no node is replaced after it"
+    names = " or ".join(NAMES[unit] for unit in units)
+    text = f"spread over the racks of the job, where a failed {names} takes none of the {beside} that stand there"
+    return [f"{SPARES_NOTE}{text}: {why}.{_met(scenario)}"]
 
 
 def _met(scenario: Scenario) -> str:
@@ -113,13 +129,14 @@ def _met(scenario: Scenario) -> str:
     )
     if share == 0.0:
         return ""
-    return f" {share:.2g} of replacements put two members or copies of {name} into one {NAMES[unit]} while all do."
+    said = f"{100.0 * share:.2g} % of replacements put two members or copies of {name} into one {NAMES[unit]}"
+    return f" {said} while all do."
 
 
 def shares_domain(scenario: Scenario, tier: Tier, unit: str) -> float:
     """Share of places whose replacement comes to stand in a domain with another holder of its stripe, set or shard; 0
-    where these are not laid out apart by that kind. Any spare is as likely to be next, but that those of a place's own
-    rack come first; over places at even distances where there are many."""
+    where these are not laid out apart by that kind. Of the kind that is taken first any spare is as likely to be next,
+    but that those of a place's own rack come before; over places at even distances where there are many."""
     grid, plan = scenario.platform.grid, scenario.fleet.spares
     keeper: Keeper
     if isinstance(tier, MemberStripe):
@@ -128,8 +145,13 @@ def shares_domain(scenario: Scenario, tier: Tier, unit: str) -> float:
         keeper = tier.where(grid.count("node"))
     else:
         return 0.0
-    powered, per_rack, size = plan.hot + plan.warm, grid.per_rack // grid.per_node, grid.size(unit) // grid.per_node
-    near, held = in_each(grid, "rack", powered), in_each(grid, unit, powered)
+    spares = plan.hot or plan.warm or plan.cold or plan.borrow
+    if not spares:
+        return 0.0
+    per_rack, size = grid.per_rack // grid.per_node, grid.size(unit) // grid.per_node
+    one_by_one = spares == plan.borrow and not plan.nodes  # borrowed nodes come in turn, whichever place they are for
+    near = in_each(grid, "rack", 0 if one_by_one else spares)
+    held = in_each(grid, unit, spares)
     places = range(0, grid.count("node"), -(-grid.count("node") // MOST_PLACES))
     met = 0
     for place in places:
@@ -137,4 +159,4 @@ def shares_domain(scenario: Scenario, tier: Tier, unit: str) -> float:
         if place // size in with_it:
             return 0.0
         met += 0 if near[place // per_rack] else sum(held[domain] for domain in with_it)
-    return met / powered / len(places)
+    return met / spares / len(places)

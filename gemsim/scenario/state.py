@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gemsim.costs.links import all_gather_seconds
 from gemsim.costs.profiles import Profile
 from gemsim.errors import Infeasible
@@ -11,6 +13,7 @@ from gemsim.spec import catalog
 from gemsim.spec.protection.undo_log import UndoLogSpec
 from gemsim.spec.recommendation import HARDWARE, PhasesSpec, published_phases
 from gemsim.spec.study import StudySpec
+from gemsim.units import brief
 
 
 def layout(spec: StudySpec) -> Layout:
@@ -40,9 +43,12 @@ def memory(spec: StudySpec) -> Memory:
     activations = max(0.0, (capacity - fixed) / 2) if other.activations is None else other.activations
     free = capacity - fixed - activations
     if free < 0:
+        whole = replace(cut, shard="full")
+        saved = sum(state.values()) - sum(_state(whole).values())
+        sharding = "write workload.parallel.shard: full, or " if free + saved >= 0 and saved > 0.0 else "shard more, "
         raise Infeasible(
-            f"the job does not fit into GPU memory: {fixed + activations:.4g} of {capacity:.4g} bytes per GPU; "
-            "shard more, use more GPUs or less memory per GPU"
+            f"the job does not fit into GPU memory: {brief(fixed + activations, 'bytes')} of "
+            f"{brief(capacity, 'bytes')} per GPU; {sharding}use more GPUs or less memory per GPU"
         )
     sizes = {
         **state,

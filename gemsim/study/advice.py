@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemsim.results.choice import TIE_BAND, TOO_WIDE, Choice
-from gemsim.results.estimate import CONFIDENCE
 from gemsim.results.families import GroupKey
 from gemsim.results.summary import BEYOND_PROFILE, Point, Require, Row, meets
 from gemsim.study.design import size_of
+from gemsim.study.shares import percent, points_of, range_of
 
 CREDITED = {"held": "the state of living processes", "start": "nothing (from the start)"}  # where no tier recovered
+EDGE = "the edge of the sweep: values beyond it might be better"
 LARGEST_RECORDED_BURST = 63  # rows of one bank at one time: Calchas data set (github.com/wrl297/Calchas), 2022-2024
 
 
@@ -82,19 +83,6 @@ def _speaks(value: Any) -> bool:
     return isinstance(value, str) and value.replace("_", "").isalpha() and value not in ("optimal", "none", "full")
 
 
-def percent(share: float | None, digits: int = 2) -> str:
-    """A share as text; a dash where it is not known."""
-    if share is None or math.isnan(share):
-        return "–"
-    return f"{100.0 * share:.{digits}f} %"
-
-
-def points_of(difference: float) -> str:
-    """A difference of shares in percentage points."""
-    text = f"{100.0 * difference:.2f} points"
-    return "less than 0.01 points" if text == "0.00 points" else text
-
-
 def pages(row: Row) -> str:
     """The largest burst a design surely survives."""
     burst = row["survivable_burst_pages"]
@@ -113,7 +101,7 @@ def verdict(group: Group) -> str:
         return f"No best: none of {len(group.designs)} simulated designs meets the requirement on {asked}."
     tied, allowed = len(group.choice.tied), len(group.allowed)
     if len(group.designs) == 1:
-        return f"One design: ETTR {best['ettr']:.4f}; nothing to choose here, compare it with the other groups."
+        return f"One design: ETTR {best['ettr']:.4f}; nothing to choose here."
     head = f"Best: {group.name(best)}: ETTR {best['ettr']:.4f}"
     if tied == 1:
         return f"{head}, the largest of {allowed}; no other is within the tie band."
@@ -220,11 +208,6 @@ def _fallbacks(rows: Sequence[Row]) -> str:
     return f" What differs is how many roll back to an older version ({span}), the burst survived, and the memory paid."
 
 
-def range_of(lo: float, hi: float) -> str:
-    """An interval of a difference of shares, in points."""
-    return f"{100.0 * CONFIDENCE:.0f} %: {100.0 * lo:.2f} to {100.0 * hi:.2f}"
-
-
 def _burst(group: Group) -> list[str]:
     """What the largest recorded burst costs in memory, where the designs differ in what they survive."""
     bursts = {row["survivable_burst_pages"] for row in group.designs if row["survivable_burst_pages"] is not None}
@@ -277,10 +260,11 @@ def _shape(labels: Sequence[str], tops: Sequence[Row], tied: Sequence[bool]) -> 
         where = "has its optimum inside" if len(labels) > 3 else "is largest in the middle of three values"
         return f"ETTR {where}, {best} ({span}{tie})"
     if first > 0:
-        where = f"at its end, {labels[end]}" if first == end else f"from {labels[first]} up"
+        where = f"at its end, {labels[end]}, {EDGE}" if first == end else f"from {labels[first]} up"
         return f"ETTR is best {where} ({span})"
     if last < end:
-        where = f"at its start, {labels[0]}" if last == 0 else f"up to {labels[last]}"
+        start = f"at its start, {labels[0]}" + ("" if labels[0] in ("0", "1") else f", {EDGE}")  # no count is less
+        where = start if last == 0 else f"up to {labels[last]}"
         return f"ETTR is best {where} ({span})"
     return f"ETTR has no single optimum along it ({span})"
 

@@ -49,13 +49,15 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A named case: medians over `replications`; `goal` in CPU seconds, and what the closest peer takes for it."""
+    """A named case: medians over `replications`; in CPU seconds `limit`, the most that is allowed, `goal`, what is
+    aimed at, where that is less, and what the closest peer takes for it."""
 
     name: str
     cpu: float
     failures: float
     replications: int
-    goal: float
+    limit: float
+    goal: float | None
     peer: str
 
 
@@ -100,14 +102,14 @@ def sizes(*, quick: bool) -> Iterator[Size]:
 
 def cases(*, quick: bool) -> Iterator[Case]:
     """The peer's default case, its larger run, and a fleet with everything that fails, as they are measured."""
-    for name, study, changes, goal, peer in (
-        ("peer's default: 4,096 servers, 256 d of work", "peers/airesim_default", None, 0.25, "23 to 39"),
-        ("16,384 servers, 10 d of work", "peers/airesim_default", SERVERS_16K, 0.4, "61.7"),
-        ("100,000 GPUs, 90 d: domains, lemons, spares, repair", "bench/fleet", None, 1.0, ""),
+    for name, study, changes, limit, goal, peer in (
+        ("peer's default: 4,096 servers, 256 d of work", "peers/airesim_default", None, 0.25, 0.1, "23 to 39"),
+        ("16,384 servers, 10 d of work", "peers/airesim_default", SERVERS_16K, 0.4, None, "61.7"),
+        ("100,000 GPUs, 90 d: domains, lemons, spares, repair", "bench/fleet", None, 1.0, None, ""),
     ):
         count = 3 if quick else 9
         cpu, failures = replications(scenario(study, changes), count)
-        yield Case(name, cpu, failures, count, goal, peer)
+        yield Case(name, cpu, failures, count, limit, goal, peer)
 
 
 def machine() -> dict[str, str]:

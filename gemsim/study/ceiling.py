@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gemsim.results.ledger import LOST_TO_FAILURES
 from gemsim.results.summary import Row
-from gemsim.study.advice import Group, percent
+from gemsim.study.advice import Group
+from gemsim.study.shares import percent
 
 SAME_INTERVAL = 1.25  # ratio of two intervals up to which fall-backs count as the same
 

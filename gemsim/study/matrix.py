@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gemsim.results.summary import Row
-from gemsim.study.advice import Group, pages, percent
+from gemsim.study.advice import Group, pages
 from gemsim.study.design import PROTECTION
+from gemsim.study.shares import percent
 
 STEADY = 0.005  # a share that varies by less over all k and m is said in a line
 

@@ -12,6 +12,7 @@ from gemsim.analytic.unseen import said
 from gemsim.engine.run import simulate
 from gemsim.scenario import Scenario, build, describe
 from gemsim.scenario.describe import outside
+from gemsim.scenario.waiting import waits
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, study_hash
 from gemsim.study.design import designs_of
@@ -23,7 +24,8 @@ def described(scenario: Scenario) -> dict[str, Any]:
     """What can be said without running: the scenario's own columns and the best that periodic saving could do."""
     static, best = describe(scenario), optimum(scenario)
     notes = [*static["notes"], *said(scenario), *best.get("notes", [])]
-    return {**static, **best, "outside": outside(scenario), "notes": notes, "spare_nodes": scenario.fleet.spares.nodes}
+    beside = {"outside": outside(scenario), "spare_nodes": scenario.fleet.spares.nodes, "waits": waits(scenario)}
+    return {**static, **best, **beside, "notes": notes}
 
 
 MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)

@@ -18,6 +18,7 @@ from gemsim.results.estimate import Interval
 from gemsim.results.summary import Row, Summary, job_named
 from gemsim.study.advice import Group
 from gemsim.study.matrix import Block
+from gemsim.study.shares import hundredths
 
 HEADINGS = ("design", "restart", "ETTR", "closed form", "points behind", "95 %")
 
@@ -51,10 +52,5 @@ def behind(apart: Interval) -> tuple[str, str]:
     """How far behind the largest, and the interval of that, in points; nothing for the largest itself."""
     if apart.value == 0.0 and not apart.half_width > 0.0:
         return "", ""
-    lo, hi = (_points(end) for end in (apart.hi, apart.lo))
-    return _points(apart.value), "" if math.isnan(apart.lo) else f"{lo} to {hi}"
-
-
-def _points(difference: float) -> str:
-    text = f"{-100.0 * difference:.2f}"
-    return "0.00" if float(text) == 0.0 else text
+    lo, hi = (hundredths(-end) for end in (apart.hi, apart.lo))
+    return hundredths(-apart.value), "" if math.isnan(apart.lo) else f"{lo} to {hi}"

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import io
 import math
-import re
-import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gemsim.analytic.optimum import HOPELESS_NOTE
 from gemsim.results.summary import EXTRAPOLATED, Row
-from gemsim.study.advice import Group, advice, cautions, pages, percent, recovered, verdict
+from gemsim.scenario.racks import SPARES_NOTE
+from gemsim.study.advice import Group, advice, cautions, pages, recovered, verdict
 from gemsim.study.ceiling import ceiling
 from gemsim.study.design import short_names
 from gemsim.study.matrix import matrices
+from gemsim.study.page import TITLE, Page
 from gemsim.study.ranking import rankings
-from gemsim.study.spares import fleets, shortage
+from gemsim.study.shares import percent
+from gemsim.study.spares import Answer, fleets, shortage
 from gemsim.study.sweep import SweepResult, label
 from gemsim.study.titles import titles_of
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
 SHOWN_REASONS = 3
-TITLE = "§"  # stands in a table for the title of a group
 KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 HEADINGS = ("design", "ETTR, 95 %", "closed form", "apart", "memory", "burst", "fall-back")
 
@@ -38,82 +36,73 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     groups = groups_of(result)
     rows = result.summary.rows
     large = len(rows) > FULL_TABLE
-    page = _Page(width, styled)
+    page = Page(width, styled)
     page.say(*_heading(result), *_sources(rows))
     if all(row["ettr"] is None for row in rows):
         page.say("", "Nothing to compare: no design could be simulated.", *_infeasible(rows), *_failed(result))
         return page.text
     titles = titles_of(groups)
-    page.show(_table(groups, large=large), titles=titles)
-    page.say(_legend(large=large, total=len(rows)))
-    lines = {id(group): _lines(group) for group in groups}
-    everywhere = [
-        line for line in lines[id(groups[0])] if len(groups) > 1 and all(line in own for own in lines.values())
-    ]
-    for group, title in zip(groups, titles, strict=True):
-        page.head(title)
-        page.say(*[line for line in lines[id(group)] if line not in everywhere], indent=2)
-    if everywhere:
-        page.head("In each of these groups")
-        page.say(*everywhere, indent=2)
+    answers = list(fleets(groups, result.summary))
+    alone = _fleet_decides(groups, answers)
+    if alone:
+        _say_fleets(page, answers)
+        page.say("", "The designs")
+    page.show(_table(groups, large=large, marked=not alone), titles=titles)
+    page.say(_legend(large=large, total=len(rows), marked=not alone))
+    _say_groups(page, groups, titles, {one.taken for one in answers} if alone else None)
     for block in (*rankings(groups, result.summary), *(matrices(groups, titles) if large else ())):
         page.say("", block.title)
         if block.table is not None:
             page.show(block.table)
-    for title, table, answer in fleets(groups, result.summary):
-        page.say("", title)
-        page.show(table)
-        page.say(answer)
+    if not alone:
+        _say_fleets(page, answers)
     page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
     page.say(*_extrapolated(groups), *_failed(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
     return page.text
 
 
-class _Page:
-    """Text of a fixed width, without trailing blanks."""
-
-    def __init__(self, width: int, styled: bool) -> None:
-        self._out = io.StringIO()
-        self._console = Console(file=self._out, width=width, force_terminal=styled, highlight=False)
-
-    def say(self, *lines: str, indent: int = 0) -> None:
-        """Lines, wrapped; what runs on is indented further."""
-        for line in lines:
-            lead = " " * (indent + len(line) - len(line.lstrip()))
-            wrapped = textwrap.fill(
-                line.strip(), self._console.width, initial_indent=lead, subsequent_indent=f"{lead}  "
-            )
-            self._console.print(Text(wrapped))
-
-    def head(self, line: str) -> None:
-        """A heading, set apart."""
-        self._console.print(Text(f"\n{textwrap.fill(line, self._console.width)}", style="bold"))
-
-    def show(self, table: Table, titles: Sequence[str] = ()) -> None:
-        """A table; a row that holds only `TITLE` and a number becomes that title over the whole width."""
-        start = self._out.tell()
-        self._console.print(table)
-        text = self._out.getvalue()[start:]
-        self._out.seek(start)
-        self._out.truncate()
-        for number, title in enumerate(titles):
-            line = rf"(?m)^.*{TITLE}{number}(?!\d).*$"
-            short = textwrap.shorten(title, self._console.width - 1, placeholder="…")
-            text = re.sub(line, f" {short}".replace("\\", r"\\"), text)
-        self._out.write(text)
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        text = "\n".join(line.rstrip() for line in self._out.getvalue().splitlines())
-        return re.sub(r"\n{3,}", "\n\n", text) + "\n"
+def _fleet_decides(groups: Sequence[Group], answers: Sequence[Answer]) -> bool:
+    """Whether no group has anything to choose from, and each stands in a comparison of fleets."""
+    compared = {index for one in answers for index in one.compared}
+    simulated = [group for group in groups if group.designs]
+    return all(len(group.designs) == 1 and group.choice.reference in compared for group in simulated)
 
 
-def _lines(group: Group) -> list[str]:
-    """What is said of a group: of one without numbers that alone."""
-    known = [*_best_facts(group), *advice(group), ceiling(group)] if group.designs else []
-    return [verdict(group), *known]
+def _say_fleets(page: Page, answers: Sequence[Answer]) -> None:
+    for one in answers:
+        page.head(one.title)
+        page.say(one.text)
+        page.show(one.table)
+
+
+def _say_groups(page: Page, groups: Sequence[Group], titles: Sequence[str], taken: Collection[int] | None) -> None:
+    """What is said of each group, under its title; what is said of all, once at the end."""
+    lines = {id(group): _lines(group, taken) for group in groups}
+    everywhere = [
+        line for line in lines[id(groups[0])] if len(groups) > 1 and all(line in own for own in lines.values())
+    ]
+    for group, title in zip(groups, titles, strict=True):
+        own = [line for line in lines[id(group)] if line not in everywhere]
+        if own:
+            page.head(title)
+            page.say(*own, indent=2)
+    if everywhere:
+        page.head("In each of these groups")
+        page.say(*everywhere, indent=2)
+
+
+def _lines(group: Group, taken: Collection[int] | None) -> list[str]:
+    """What is said of a group: of one without numbers that alone.
+
+    Where the fleet decides (`taken`: the designs to take) the one design is no verdict, and what is said of its spares
+    is said of those to take alone.
+    """
+    if not group.designs:
+        return [verdict(group)]
+    short = taken is not None and group.choice.reference not in taken
+    judged = [] if taken is not None and group.best is not None else [verdict(group)]
+    return [*judged, *_best_facts(group, spares=not short), *advice(group), ceiling(group)]
 
 
 def groups_of(result: SweepResult) -> list[Group]:
@@ -145,7 +134,7 @@ def _sources(rows: Sequence[Row]) -> Iterator[str]:
         yield f"Costs: profile {profile}, {'modelled, not measured' if modelled else 'measured'}."
 
 
-def _table(groups: Sequence[Group], *, large: bool) -> Table:
+def _table(groups: Sequence[Group], *, large: bool, marked: bool) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in HEADINGS:
         if heading == "design":
@@ -159,7 +148,7 @@ def _table(groups: Sequence[Group], *, large: bool) -> Table:
             table.add_row(Text("  none to choose from"), *[""] * (len(HEADINGS) - 1))
         for mark, row in _chosen(group) if large else _every(group):
             name = group.name(row) if large else group.label(row)
-            table.add_row(*[Text(cell) for cell in (f"{mark}{name}", *_cells(row))])
+            table.add_row(*[Text(cell) for cell in (f"{mark if marked else '  '}{name}", *_cells(row))])
     return table
 
 
@@ -210,7 +199,7 @@ def signed(number: float) -> str:
     return "0.0000" if float(text) == 0.0 else text
 
 
-def _legend(*, large: bool, total: int) -> str:
+def _legend(*, large: bool, total: int, marked: bool) -> str:
     marks = (
         "* best, > largest ETTR (unmarked: of its variant), < smallest"
         if large
@@ -223,11 +212,13 @@ def _legend(*, large: bool, total: int) -> str:
     fallback = (
         "fall-back: failures recovered by a later tier than the first that covers them (m = 0 has none to fall from)"
     )
-    return f"{marks}{table}. {form}. {apart}. {burst}. {fallback}."
+    what = f"{marks}{table}. " if marked or large else ""
+    return f"{what}{form}. {apart}. {burst}. {fallback}."
 
 
-def _best_facts(group: Group) -> Iterator[str]:
-    """What goes with the best design: who recovered its failures, losses back to the start with their bound, notes."""
+def _best_facts(group: Group, *, spares: bool) -> Iterator[str]:
+    """What goes with the best design: who recovered its failures, losses back to the start with their bound, notes, of
+    its spares or without."""
     if group.best is None:
         return
     yield from recovered(group)
@@ -236,11 +227,12 @@ def _best_facts(group: Group) -> Iterator[str]:
         yield f"Checkpoints: {static['interval_note']}."
     lost, high = group.best["unrecoverable_per_run"], group.best["unrecoverable_per_run_hi"]
     yield f"Back to the start of the job: {lost:.3g} per run (95 %: at most {high:.2g})."
-    short = shortage(group.best)
+    short = shortage(group.best, static)
+    left_out = (*((HOPELESS_NOTE,) if short else ()), *(() if spares else (SPARES_NOTE,)))  # waiting, not saves
     for note in static.get("notes") or ():
-        if not (short and note.startswith(HOPELESS_NOTE)):  # spares are short, not saves
+        if not note.startswith(left_out):
             yield f"{note}."
-    if short:
+    if short and spares:
         yield short
 
 

@@ -148,7 +148,10 @@ def test_plain_classes_are_as_before() -> None:
         (lambda: job(NODE, spares="", fleet="{spares: {hot: 9}, retire: {after: 3, within: 7 d}}"), "retirement"),
         (lambda: job(NODE, spares="", fleet="{spares: {hot: 9}, checks: {every: 1 h, finds: 0.3}}"), "health checks"),
         (lambda: job(NODE, **hot("hot: 9, join_fails: 1.0")), "never join"),
-        (lambda: job(NODE, **hot("hot: 2", "{name: a, time: 3 d, crews: 2}")), "cannot keep up"),
+        (
+            lambda: job(NODE, more="drift: [[0 d, 1], [30 d, 2]]", **hot("hot: 2", "{name: a, time: 3 d, crews: 12}")),
+            "cannot keep up",
+        ),
         (
             lambda: job(NODE, more="frailty: {kind: gamma, shape: 1}", **hot("hot: 9", "{name: a, time: 1 h}")),
             "gamma law",

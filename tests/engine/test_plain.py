@@ -37,6 +37,10 @@ SLOW = (
     "repair: 4 h}, {name: stop, scope: planned, rate: 47 / 54 d, gpus: 512, detect: 0 s, action: none, notice: 10 min, "
     "stop: 30 min}]"
 )
+AT_ONCE = (
+    ", classes: [{name: quick, scope: node, rate: 1 / 9 node d, detect: 10 s, action: replace, repair: 0 s, "
+    "frailty: {kind: gamma, shape: 0.3}}]"
+)
 DAYS = "horizon: 6 d"
 CASES: dict[str, dict[str, str]] = {
     "bare": {},
@@ -47,6 +51,7 @@ CASES: dict[str, dict[str, str]] = {
     "slow and planned": {"failures": SLOW, "mode": "holder"},
     "in place": {"mode": "in_place", "fleet": SHOP},
     "two stores": {"second": ", {checkpoint: {name: far, target: remote, mode: sync, interval: 20 min}}"},
+    "repair in no time": {"failures": AT_ONCE},
     "ageing": {"failures": ", law: {kind: weibull, shape: 0.7}"},
 }
 NEVER = ("slow and planned", "watched")  # the short way: a slow node is always pending, each failure is looked at

@@ -37,7 +37,8 @@ from tests.engine.small import (
     run,
     scenario,
 )
-from tests.fleet.fleet_jobs import GPU, LINK, NODE
+from tests.faults import must_reject, replaced
+from tests.fleet.fleet_jobs import GPU, LINK, NODE, STOP, Blow, job, play
 
 DECODE = 2**21 * 9 / 31.5e9  # reads and writes k + m pages
 NEW = COMMUNICATOR + WARMUP  # of a job whose other ranks keep their memory
@@ -211,3 +212,36 @@ def test_where_no_remap_is_left_pending_both_are_one(name: str) -> None:
 def test_defer_is_what_was_there_before() -> None:
     """The key at its default leaves a point's identity alone."""
     assert scenario(*TIERS).id == scenario(*TIERS, failures__remap="defer").id
+
+
+def a_node_takes_its_rows_along() -> None:
+    """A page of node 1 is rebuilt in place, then node 1 leaves and peers bring its ranks back: nothing is left to
+    reset, neither by a stop of its own nor at the next roll-back."""
+    tiers = (STRIPE, PEERS, checkpoint())
+    of = now(*tiers)
+    hit = page(of)
+    assert run(of, hit, Hit("node", hit.time + 1.0, 1))["planned_stops"] == 0
+    late = scenario(*tiers, run__horizon="9000 s", restart__reset="40 s")
+    after = (Hit("node", 1004.0, 1), Hit("software", 3000.0, 9))
+    assert run(late, page(late), *after)["waiting_s"] == run(late, *after)["waiting_s"]
+
+
+def test_a_node_takes_its_rows_along() -> None:
+    a_node_takes_its_rows_along()
+
+
+def test_rows_that_stay_with_the_place_are_noticed() -> None:
+    must_reject(
+        a_node_takes_its_rows_along,
+        replaced("gemsim.engine.job:Job._remap_waits", lambda _: lambda job: bool(job.remaps)),
+    )
+
+
+def test_a_planned_stop_that_joins_keeps_the_wasted_below_the_cost() -> None:
+    """What stops on purpose lose is left out of both."""
+    error = {"name": "mem", **MEMORY, "gpus": 16, "rate": "1 / 1000 d", "detect": f"{DETECT} s"}
+    of = job(STRIPE, checkpoint(), kinds=[error, STOP], mode="in_place", failures__remap="now")
+    hit = Blow("mem", 1000.0, 5, marks={"contained": 0.0, "region": 0.0, "place": 0.3})
+    row = play(of, hit, Blow("stop", 1012.0))
+    assert row["planned_stops"] == 2
+    assert row["wasted_failures_s"] <= row["cost_failures_s"]

@@ -149,7 +149,7 @@ def test_a_failure_of_one_that_is_out_and_one_that_is_not() -> None:
 def remap_is_served() -> None:
     """The group's start has reset the GPU at 108; the roll-back of 233 waits 20 s for spares, not 40 s for a reset."""
     of = job(checkpoint(), keys={"minimum": 3}, restart__reset="40 s")
-    row = run(of, Hit("page", 108.0), Hit("rack", 233.0))
+    row = run(of, Hit("page", 108.0, 15), Hit("rack", 233.0))
     expect(
         row, productive=100 + 4587, overhead=3 + 45 * 3, wasted=5 + 31 * 0.75 + 60, degraded=31 * 0.25, detection=8,
         restart=30 + 15, waiting=20, recovery=6,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from unittest.mock import patch
+
+from gemsim.engine.plain import Stretch
 from gemsim.engine.rows import Rows
 from gemsim.failures.memory import Geometry
-from tests.engine.small import RETRY, STRIPE, Hit, checkpoint, run, scenario
+from tests.engine.small import MEMORY, RETRY, STRIPE, Hit, checkpoint, run, scenario
 from tests.faults import must_reject, replaced
+from tests.fleet.fleet_jobs import GPU, Blow, job, play
 
 GEOMETRY = Geometry(2, 4, 1000, 1024)
 SAME = {"bank": 0.0, "row": 0.5}.__getitem__
@@ -52,3 +57,21 @@ def test_a_row_that_was_remapped_and_fails_again_costs_the_node() -> None:
 
 def test_rows_that_are_never_served_are_noticed() -> None:
     must_reject(the_second_time_its_node_leaves, replaced("gemsim.engine.rows:Rows.serve", lambda _: lambda *_: None))
+
+
+def after_a_crash(*, plain: bool) -> float:
+    """Seconds of waiting where an error in free memory has left its row waiting, a crash that nothing complicates has
+    restarted all processes, and the same row fails again before another crash."""
+    error = {**GPU, "name": "mem", **MEMORY, "action": "restart_app", "lands": "all"}
+    error.pop("repair")
+    of = job(checkpoint(), kinds=[error, GPU], fleet=SHOP | {"spares": {"hot": 2}}, failures__remap_budget=True)
+    marks = {"contained": 0.0, "bank": 0.0, "row": 0.5, "region": 0.999}
+    pages = [Blow("mem", when, 5, marks=marks) for when in (1000.0, 3000.0)]
+    with nullcontext() if plain else patch.object(Stretch, "begins", False):
+        return float(play(of, *pages, *(Blow("gpu", when, 9) for when in (2000.0, 4000.0)))["waiting_s"])
+
+
+def test_a_crash_played_in_one_go_serves_rows_too() -> None:
+    assert after_a_crash(plain=True) == after_a_crash(plain=False)
+    with patch.object(Stretch, "begins", True):
+        assert after_a_crash(plain=True) < after_a_crash(plain=False)  # what it is if the plain loop does not look

@@ -141,7 +141,7 @@ def test_crews_are_as_busy_as_in_a_long_run() -> None:
 
 
 def test_a_short_prehistory_is_noticed() -> None:
-    must_reject(check_crews, replaced("gemsim.engine.before:LONG", lambda _: 0.5))
+    must_reject(check_crews, replaced("gemsim.scenario.shop:LONG", lambda _: 0.5))
 
 
 def test_those_of_a_shop_with_crews_and_parts_all_come_back_once() -> None:

@@ -97,7 +97,7 @@ MARKS = ("repair", "detect", "recurs", "gap", "check", "misdiagnosed", "join:0")
 def test_the_trace_is_exogenous() -> None:
     """Tiers, widths, parity, cadence, restart mode, repair, retirement and checks leave every failure as it is."""
     stripe = {"stripe": {"layout": "gpu", "k": 4, "m": 2, "cadence": 3}}
-    repair = {"stages": [{"name": "mend", "time": {"kind": "exponential", "mean": "2 h"}, "crews": 1}]}
+    repair = {"stages": [{"name": "mend", "time": {"kind": "exponential", "mean": "2 h"}, "crews": 400}]}
     designs: list[Scenario] = [
         job(kinds=EVERYTHING),
         job(checkpoint(), kinds=EVERYTHING),

@@ -94,7 +94,7 @@ def borrows_for_the_job_alone(original: Callable[..., Any]) -> Callable[..., Any
 def newest_first(original: Callable[..., Any]) -> Callable[..., Any]:
     """The spare that came last is taken first."""
 
-    def pop(state: Any, kind: int, now: float) -> Any:
+    def pop(state: Any, kind: int, now: float, *near: Any) -> Any:
         state.idle[kind].rotate(1)
         return original(state, kind, now)
 

@@ -35,7 +35,8 @@ class SlowGroups:
         self.hidden: list[tuple[float, Failure]] = []
         self.idle, self.repairs = world.spares, list[float]()
         self.asked, self.came = list[list[int]](), list[float]()  # places, in order; when those asked for were there
-        self.remaps = self.failures = self.rollbacks = self.fallbacks = 0
+        self.failures = self.rollbacks = self.fallbacks = 0
+        self.remaps: list[Failure] = []
         self.recovered_by: Counter[str] = Counter()
         for failure in failures:
             failure.units = {gpu // world.unit for gpu in failure.struck}
@@ -146,6 +147,7 @@ class SlowGroups:
         there = [place for place in places if self.manned(place) < failure.hit]
         for _ in there:
             heappush(self.repairs, failure.hit + failure.repair)
+        self.remaps = [one for one in self.remaps if one.struck.start // self.world.per_node not in there]
         while there and self.repairs and self.repairs[0] <= failure.hit:
             heappop(self.repairs)
             self.idle += 1
@@ -249,7 +251,7 @@ class SlowGroups:
         while True:
             if failure is not None:
                 failures.append(failure)
-                self.remaps += failure.remap
+                self.remaps += [failure] if failure.remap else []
                 before, plan = plan[2], self.decide(failures, out, min(killed, self.wall))
                 killed = killed if plan[2] == "go on" else min(killed, self.wall)
                 given_up = self.give_up(plan[1], worked)
@@ -274,7 +276,7 @@ class SlowGroups:
     def again(self, course: Course, failures: list[Failure], how: tuple[str, str], held_up: float) -> Course:
         """The recovery from its first step: the longer of the old and the new, with all that any failure needs."""
         pause = all(failure.lives for failure in failures)
-        fresh = self.course(failures[-1], how[1], remaps=self.remaps > 0, pause=pause)
+        fresh = self.course(failures[-1], how[1], remaps=bool(self.remaps), pause=pause)
         if not any(course):
             return fresh
         course = [*course[:4], max(course[4], fresh[4])]
@@ -303,14 +305,14 @@ class SlowGroups:
             self.within = (place - self.version) * self.world.step
             for failure in failures:
                 self.leave_out(failure)
-                self.remaps -= failure.remap
+                self.remaps = [one for one in self.remaps if one is not failure]
             self.take_back()
             return
         self.saves = [save for save in self.saves if save[2] <= killed + CLOSE and save[0] <= place]
         if how == "roll back":
             self.rollbacks += len(failures)
             if not all(failure.lives for failure in failures):
-                self.remaps = 0
+                self.remaps = []
             captured = max((when for version, when, _ in self.saves if version == place), default=0.0)
             self.hidden = [one for one in self.hidden if one[1].since is None or one[1].since < captured]
         self.version = self.base = round(place)

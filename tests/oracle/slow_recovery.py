@@ -185,6 +185,7 @@ def replacements(job: SlowJob, failure: Failure, done: Effect) -> float:
         job.came.append(max(first, job.wall))
         ready = max(ready, first)
     job.asked.append(there)
+    job.remaps = [gpu for gpu in job.remaps if gpu // job.setup.per_node not in there]  # their rows went with them
     return ready
 
 

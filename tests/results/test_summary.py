@@ -89,6 +89,14 @@ def test_the_time_columns_sum_to_one_and_open_with_ettr(tmp_path: Path) -> None:
     assert row["time_productive"] == row["ettr"]
 
 
+def test_a_sum_that_comes_to_nothing_is_nothing(tmp_path: Path) -> None:
+    """Work that is all lost again leaves rounding of either sign, which is no share of the time."""
+    runs = [{"wasted_s": WALL + 1e-9, "failures": 9, "cost_failures_s": WALL}] * 2
+    (row,) = summary([point(0)], rows_in(tmp_path, {"a": runs})).rows
+    assert math.copysign(1.0, row["ettr"]) == math.copysign(1.0, row["ettr_perfect"]) == 1.0
+    assert row["ettr"] == row["time_productive"] == row["ettr_perfect"] == 0.0
+
+
 def test_only_the_first_replications_count(tmp_path: Path) -> None:
     table = rows_in(tmp_path, {"a": RUNS})
     (row,) = summary([point(0)], table, replications=1).rows

@@ -166,6 +166,7 @@ def test_the_page_says_what_placement_is_worth() -> None:
     facts = describe(of(apart(CPU, domain="rack")))
     assert facts["blind_falls_per_run"] == pytest.approx(ONCE)
     assert facts["notes"][-1].startswith("Placement: cpu in distinct racks. Placed blindly, 5.79e-05 failures per run")
+    assert facts["notes"][-1].endswith(" % of it), to first order")
     told = describe(of(CPU))
     assert told["blind_falls_per_run"] == 0.0
     assert told["notes"][-1].endswith("Write protection.cpu.domain: rack")

@@ -14,6 +14,7 @@ from gemsim.protection.interval import optimal_interval
 from gemsim.protection.stripe import PageStripe
 from gemsim.scenario import Scenario, describe
 from gemsim.scenario.build import _reached
+from gemsim.scenario.describe import derived
 from tests.engine.small import NODES, PEERS, RETRY, STEP, STRIPE, checkpoint, run, scenario
 
 
@@ -49,6 +50,46 @@ DIFFERENT: list[Scenario] = [
 
 def test_points_that_differ_in_a_result_differ_in_their_id() -> None:
     assert len({of.id for of in DIFFERENT}) == len(DIFFERENT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ({"scope": "node"}, "5 failures in the run (86.4 per day, wall clock)"),
+        (
+            {"scope": "planned", "stop": "9 s", "notice": "2 s", "detect": None},
+            "5 stops in the run (86.4 per day, wall clock)",
+        ),
+        (
+            {"scope": "node", "batch": {"sizes": [[1, 0.5], [2, 0.5]], "within": "rack"}},
+            "3.333 events in the run, of 1.5 nodes on average (57.6 per day, wall clock)",
+        ),
+    ],
+)
+def test_what_fails_at_one_instant_is_one_event(kind: dict[str, Any], shown: str) -> None:
+    """5,000 s at one failure of the job in 1,000 s; in batches of 1.5 nodes there are as many in fewer events."""
+    given = {"name": "n", "rate": "1 / 1000 s", "gpus": 16, "detect": "4 s", "action": "none", **kind}
+    of = scenario(failures__classes=[{key: value for key, value in given.items() if value is not None}])
+    ((_, text, _),) = [line for line in derived(of) if line[0] == "failures.n"]
+    assert text == shown
+
+
+def test_a_common_cause_is_counted_by_the_domains_that_it_takes() -> None:
+    """A fifth of 5 failures takes racks of 8 GPUs whole: 1 / 8 of an event."""
+    kind = {"name": "g", "scope": "gpu", "rate": "1 / 1000 s", "gpus": 16, "detect": "4 s", "action": "reset"}
+    of = scenario(failures__classes=[{**kind, "common_cause": {"beta": 0.2, "within": "rack"}}])
+    said = {name: text for name, text, _ in derived(of)}
+    assert said["failures.g+rack"].startswith("0.125 events in the run, of 8 GPUs on average")
+    assert said["failures.g"].startswith("4 failures in the run")
+
+
+@pytest.mark.parametrize(
+    ("shard", "said"), [("none", "write workload.parallel.shard: full, or use"), ("full", "shard more, use")]
+)
+def test_a_job_that_does_not_fit_is_told_in_gigabytes_and_what_would_help(shard: str, said: str) -> None:
+    parameters = 40e9 if shard == "none" else 8000e9
+    with pytest.raises(Infeasible, match=r"fit into GPU memory: [\d.]+ [GT]B of 85.9 GB per GPU; " + said):
+        scenario(workload__parameters=parameters, workload__parallel__shard=shard)
 
 
 def saving(**keys: Any) -> str:

@@ -96,3 +96,19 @@ def test_nothing_is_run() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script, str(EXAMPLE)], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+PLANNED = """title: stops
+cluster: {{gpus: {gpus}, gpu: h100-80gb, storage: {{write: 2 TB/s, read: 7 TB/s}}}}
+workload: {{parameters: 7e9, parallel: {{tensor: 8, data: {data}}}, step: 5 s}}
+failures: {{mix: llama3-2024-planned}}
+run: {{horizon: 54 d}}
+"""
+
+
+def test_a_plan_of_stops_that_is_scaled_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for gpus, scaled in ((512, True), (16_384, False)):
+        (tmp_path / "s.yaml").write_text(PLANNED.format(gpus=gpus, data=gpus // 8))
+        assert main(["check", str(tmp_path / "s.yaml")]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert ("47 / 54 d on 16,384 GPUs are scaled to 0.0272 per day on 512, as failures are" in shown) == scaled

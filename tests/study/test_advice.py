@@ -14,6 +14,7 @@ from gemsim.results.summary import Point, summarise
 from gemsim.spec.study import Requirement
 from gemsim.study.advice import Group, advice, cautions, recovered, verdict
 from gemsim.study.ceiling import ceiling
+from gemsim.study.shares import points_of, range_of
 from tests.study.fakes import WALL, row_of
 
 NOISE = np.array([-0.01, 0.01, 0.0, -0.005, 0.005] * 3)
@@ -139,7 +140,11 @@ def test_the_price_of_the_largest_recorded_burst(tmp_path: Path) -> None:
             "cadence: ETTR has its optimum inside, 0.9302 at 4 (0.9000 at 1, 0.9100 at 8; tied from 2 to 4).",
         ),
         ([0.90, 0.92, 0.93, 0.9301], "cadence: ETTR is best from 4 up (0.9000 at 1, 0.9301 at 8)."),
-        ([0.90, 0.91, 0.92, 0.93], "cadence: ETTR is best at its end, 8 (0.9000 at 1, 0.9300 at 8)."),
+        (
+            [0.90, 0.91, 0.92, 0.93],
+            "cadence: ETTR is best at its end, 8, the edge of the sweep: values beyond it might be better "
+            "(0.9000 at 1, 0.9300 at 8).",
+        ),
         ([0.93, 0.92, 0.91, 0.90], "cadence: ETTR is best at its start, 1 (0.9300 at 1, 0.9000 at 8)."),
         ([0.93, 0.9299, 0.91, 0.90], "cadence: ETTR is best up to 2 (0.9300 at 1, 0.9000 at 8)."),
         ([0.93, 0.90, 0.90, 0.93], "cadence: ETTR has no single optimum along it (0.9300 at 1, 0.9300 at 8)."),
@@ -193,3 +198,8 @@ def test_cautions_are_said_once() -> None:
         "few failures (2 < 30)",
         "few replications (3 < 10)",
     ]
+
+
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    assert points_of(-1e-12) == points_of(1e-12) == "less than 0.01 points"
+    assert range_of(-1e-12, 0.01) == "95 %: 0.00 to 1.00"

@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from gemsim.cli.bench import _case
 from gemsim.cli.main import main
 from gemsim.scenario import Scenario
 from gemsim.study import bench
@@ -36,7 +37,11 @@ def test_json_has_the_machine_the_sizes_and_the_cases_with_their_goals(
     assert {"machine", "cores", "python", "gemsim", "numpy", "simpy"} <= found["machine"].keys()
     assert [size["gpus"] for size in found["sizes"]] == list(bench.QUICK_SIZES)
     assert [size["per_failure"] for size in found["sizes"]] == pytest.approx([1e-5] * 3)
-    assert [(case["goal"], case["peer"]) for case in found["cases"]] == [(0.25, "23 to 39"), (0.4, "61.7"), (1.0, "")]
+    assert [(case["limit"], case["goal"], case["peer"]) for case in found["cases"]] == [
+        (0.25, 0.1, "23 to 39"),
+        (0.4, None, "61.7"),
+        (1.0, None, ""),
+    ]
     assert "7b139c7" in found["peer"]
     assert [point.platform.grid.gpus for point in timed[-3:]] == [4_096, 16_384, 100_000]
 
@@ -47,6 +52,13 @@ def test_the_table_says_how_flat_the_cost_is(timed: list[Scenario], capsys: pyte
     assert "dearest over cheapest failure: 1.00, goal 1.5" in shown
     assert "131,072 GPUs" in shown
     assert shown.count("10.0") >= 6  # each size and each case: 10 us
+    (peer,) = [line for line in shown.splitlines() if line.startswith("peer's default")]
+    assert "0.100  0.25     0.1 met" in peer
+
+
+def test_a_goal_that_is_missed_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    _case(bench.Case("peer's default", 0.19, 11_000.0, 9, 0.25, 0.1, "23 to 39"))
+    assert "0.190  0.25  0.1 missed" in capsys.readouterr().out
 
 
 def test_a_replication_is_timed() -> None:

@@ -69,6 +69,26 @@ def test_a_large_sweep_shows_what_decides_and_where_the_rest_is(tmp_path: Path) 
     assert "In each of these groups" in shown
 
 
+def test_where_the_fleet_decides_its_answer_comes_first_and_nothing_is_said_twice(tmp_path: Path) -> None:
+    """One design for each number of spares: no verdict of its own, and the spares of the one to take alone."""
+
+    def describe(scenario: fakes.Scenario) -> dict[str, Any]:
+        return fakes.describe(scenario) | {"spare_nodes": int(scenario.fate), "notes": [f"Spares: {scenario.fate}"]}
+
+    model = replace(
+        fakes.MODEL, build=lambda v: fakes.build({"protection.fate": v["fleet.spares.hot"]}), describe=describe
+    )
+    plan = fakes.plan({"fleet.spares.hot": ["2", "4", "8"]})
+    shown = render(sweep(plan, model, tmp_path, jobs=1, report=fakes.Listener()))
+    assert shown.index("Fewest spares: hot = 2") < shown.index("* hot=2") < shown.index("closed form: = exact")
+    assert "nothing to choose here" not in shown
+    assert "Spares: 2." in shown
+    assert "Spares: 4." not in shown
+    assert "hot = 4\n" not in shown[shown.index("closed form: = exact") :]
+    assert "* best" not in shown
+    assert shown.count("Ceiling: ") == 1
+
+
 def test_failed_points_are_listed_at_the_end(tmp_path: Path) -> None:
     shown = page(tmp_path, {"protection.fate": ["fine", "raises"]})
     tail = " ".join(shown[shown.index("1 designs failed") :].split())

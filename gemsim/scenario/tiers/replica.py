@@ -78,8 +78,8 @@ def _interleaved(shop: Workshop, one: ReplicaSpec, part: float) -> Interleaving:
     free = shop.memory.bytes_of("free")
     if traffic.out_of_memory(free):
         raise Infeasible(
-            f"out of memory: buffers of tier '{one.label}' ({one.interleave}) need {traffic.buffer:.4g} bytes per GPU, "
-            f"{free:.4g} are free"
+            f"out of memory: buffers of tier '{one.label}' ({one.interleave}) need "
+            f"{brief(traffic.buffer, 'bytes')} per GPU, {brief(free, 'bytes')} are free"
         )
     return traffic
 
