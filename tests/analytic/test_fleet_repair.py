@@ -15,6 +15,7 @@ from gemsim.errors import NotCovered
 from gemsim.failures.classes import Frailty
 from gemsim.failures.laws import duration
 from gemsim.scenario.fleet import Parts, RepairPlan, SparesPlan, Stage
+from gemsim.scenario.shop import reached
 from tests.faults import must_reject, replaced
 
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
@@ -34,7 +35,7 @@ TWO = plan(stage(2 * HOUR, escalate=0.8, silent=0.4), stage(48 * HOUR, silent=0.
 
 
 def test_two_stages() -> None:
-    assert repair.reached(TWO) == [1.0, 0.8]
+    assert reached(TWO) == [1.0, 0.8]
     assert repair.silent(TWO) == pytest.approx(0.24)
     found = repair.pipeline(1.0 / HOUR, TWO)
     assert found.mean == pytest.approx(40.4 * HOUR)

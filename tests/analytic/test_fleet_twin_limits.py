@@ -206,6 +206,6 @@ def test_followers_of_replaced_nodes_do_not_count() -> None:
     more = ", repair: 2 h, recurrence: {again: 0.4, gap: {kind: weibull, shape: 0.5, mean: 40 h}}"
     built = job("hot: 40, activation: {hot: 1 min}", MORE=more)
     said = {name: (shown, source) for name, shown, source in derived(built)}["failures.n"]
-    assert said[0].startswith("82.94 in the run")
+    assert said[0].startswith("82.94 failures in the run")
     assert "replaced" in said[1]
     assert built.reach_rate * DAY == pytest.approx(0.6 * 2.56, rel=1e-9)

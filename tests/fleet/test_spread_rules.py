@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gemsim.engine.before import flow_of
+from gemsim.scenario.shop import flow_of
 from gemsim.engine.job import Job
 from gemsim.scenario import Scenario, describe
 from gemsim.scenario.racks import shares_domain, taken_rate

@@ -27,8 +27,7 @@ Floats = NDArray[np.float64]
 HOUR = 3600.0
 FEWEST = 100
 LEVEL = 0.95
-JOINED = "joint starts as one"
-_ROWS = ("as logged", JOINED)
+_ROWS = ("as logged", "joint starts as one")
 _NAMES = ("mtbf_h", "gap_shape", "fano_24h")
 
 
