@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from gemsim.scenario.shop import flow_of
 from gemsim.engine.job import Job
 from gemsim.scenario import Scenario, describe
 from gemsim.scenario.racks import shares_domain, taken_rate
+from gemsim.scenario.shop import flow_of
 from tests.engine.small import checkpoint
 from tests.fleet.fleet_jobs import FEED, LINK, NODE, RACK, Blow, job, play, strays, total, watch, written
 
