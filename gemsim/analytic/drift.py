@@ -33,13 +33,3 @@ def variation(drift: Drift, horizon: float) -> float:
     rate is what the mean factor misses (Jensen). Kind: exact."""
     mean = mean_factor(drift, horizon)
     return fsum(share * (factor / mean - 1.0) ** 2 for share, factor in shares(drift, horizon))
-
-
-def factor_at(drift: Drift, time: float) -> float:
-    """The factor at this time."""
-    found = 1.0
-    for start, factor in drift:
-        if start > time:
-            break
-        found = factor
-    return found

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gemsim.analytic import drift, frailty
+from gemsim.analytic import frailty
 from gemsim.analytic.composition import Flow, in_the_job
 from gemsim.analytic.repair import pipeline
 from gemsim.errors import NotCovered
-from gemsim.failures.classes import FailureClass
+from gemsim.failures.classes import FailureClass, factor_at
 from gemsim.scenario import Scenario
 
 UNSURE = 0.03  # of what the mean field says that it changes, beside times away of 0.7 to 1.4 times its own
@@ -160,6 +160,6 @@ def _at(kind: FailureClass, time: float) -> FailureClass:
     """The class at the factor of this time."""
     if not kind.drift:
         return kind
-    factor = drift.factor_at(kind.drift, time * (1.0 + 1e-12))
+    factor = factor_at(kind.drift, time * (1.0 + 1e-12))
     law = replace(kind.lifetime, mean=kind.lifetime.mean / factor, scale=kind.lifetime.scale / factor)
     return replace(kind, lifetime=law, drift=())

@@ -166,10 +166,6 @@ class Pools:
             self.shop.enter_for(node, now, seconds)
         if self.shop.due <= now:
             self._state.settle(now)  # one mended at once is back before another is taken
-        return self.fetch(now, ready)
-
-    def fetch(self, now: float, ready: float) -> int:
-        """The node that `at_hand` has just spoken of is the job's; it has started at wall time `ready`."""
         if ready > self._met:
             self._met = ready
         return self._state.pop(self._state.first, now)

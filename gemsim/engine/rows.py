@@ -23,7 +23,10 @@ class Rows:
 
     def serve(self, gpus: Iterable[int] | None = None) -> None:
         """A reset of these devices, or of all: rows that waited are swapped for their spares."""
-        for gpu in list(self.book.waiting) if gpus is None else gpus:
+        if gpus is None:
+            self.book.serve_all()
+            return
+        for gpu in gpus:
             self.book.serve(gpu)
 
     def forget(self, node: int) -> None:

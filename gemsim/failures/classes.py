@@ -6,6 +6,7 @@ what it does: how often it fires, on whose clock, and what goes with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemsim.failures.laws import Duration, Lifetime, duration
@@ -152,3 +153,13 @@ class FailureClass:
             if u < total:
                 return rows
         return self.rows[-1][0]
+
+
+def factor_at(drift: Sequence[tuple[float, float]], time: float) -> float:
+    """The factor of a rate that steps in time, at this time; 1 before the first step."""
+    found = 1.0
+    for start, factor in drift:
+        if start > time:
+            break
+        found = factor
+    return found

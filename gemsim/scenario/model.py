@@ -17,7 +17,7 @@ from gemsim.protection.tier import Platform, Tier
 from gemsim.protection.timeline import Timeline
 from gemsim.scenario.fleet import FleetPlan
 
-MODEL_VERSION = 2  # of what the numbers mean; a new one makes every point a new point
+MODEL_VERSION = 3  # of what the numbers mean; a new one makes every point a new point
 
 
 @dataclass(frozen=True, slots=True)

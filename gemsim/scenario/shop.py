@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from gemsim.errors import Infeasible
-from gemsim.failures.classes import FailureClass
+from gemsim.failures.classes import FailureClass, factor_at
 from gemsim.failures.laws import Duration
 from gemsim.protection.damage import consequence, nature_of
 from gemsim.scenario.blind import seconds_of_a_run
@@ -80,7 +80,7 @@ def flow_of(scenario: Scenario, *, at: float = BEFORE_THE_RUN) -> Flow:
     grid, spares = scenario.platform.grid, scenario.fleet.spares
     causes, rates, times, idle = [], [], [], 0.0
     for index, kind in enumerate(scenario.classes):
-        factor = factor_at(kind, at)
+        factor = factor_at(kind.drift, at)
         rate = kind.rate * factor * replaced(kind) * noticed(kind)
         if rate > 0.0:
             causes.append(index)
@@ -95,11 +95,6 @@ def flow_of(scenario: Scenario, *, at: float = BEFORE_THE_RUN) -> Flow:
         tuple(causes), tuple(rates), tuple(times), idle / powered if powered else 0.0,
         ceil(grid.count("node") / spares.unit), spares.nodes // spares.unit, powered,
     )  # fmt: skip
-
-
-def factor_at(kind: FailureClass, at: float) -> float:
-    """The factor of a class's drift at that time; 1 before the first step."""
-    return max((step for step in kind.drift if step[0] <= at), default=(at, 1.0))[1]
 
 
 def replaced(kind: FailureClass) -> float:

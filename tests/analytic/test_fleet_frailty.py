@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemsim.analytic import common_cause, drift, frailty, latent, markov
-from gemsim.failures.classes import Batch, Frailty
+from gemsim.failures.classes import Batch, Frailty, factor_at
 from tests.faults import must_reject, replaced
 
 GAMMA = Frailty("gamma", shape=0.5)
@@ -267,7 +267,7 @@ def test_drift_by_pieces() -> None:
     assert drift.mean_factor(steps, 10.0) == pytest.approx(0.6)
     assert drift.mean_factor((), 10.0) == 1.0
     assert drift.variation(steps, 10.0) == pytest.approx(0.0)
-    assert [drift.factor_at(steps, t) for t in (0.0, 28.9, 29.0)] == [0.6, 0.6, 1.4]
+    assert [factor_at(steps, t) for t in (0.0, 28.9, 29.0)] == [0.6, 0.6, 1.4]
 
 
 # Planted faults

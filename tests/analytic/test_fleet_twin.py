@@ -186,7 +186,7 @@ def test_drift_forgotten_is_caught() -> None:
     def even(original: Callable[..., float]) -> Callable[..., float]:
         return lambda steps, now: original(steps, 0.0)
 
-    must_reject(lambda: check(JOBS["drift"](), 10), replaced("gemsim.analytic.drift:factor_at", even))
+    must_reject(lambda: check(JOBS["drift"](), 10), replaced("gemsim.analytic.evened:factor_at", even))
 
 
 def test_followers_that_strike_those_replaced_are_caught() -> None:
