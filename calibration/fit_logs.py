@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemsim.failures.logs.clean import clean
-from gemsim.failures.logs.fit import analyse
+from gemsim.failures.logs.fit import Analysis, analyse
 from gemsim.failures.logs.meta import read_meta
 from gemsim.failures.logs.read import parse_where, read_log
 from gemsim.failures.logs.section import mix
@@ -26,10 +26,10 @@ LANL = (
 )
 FITTED = (
     "Fitted by gemsim fit: rates from counts over node-hours, healthy nodes included; gamma frailty by maximum"
-    " likelihood; repeats on one node as recurrence; starts of several nodes together as the class joint_starts; down"
-    " times log-normal with the mean of the data and their median or mean of squares. The system's gaps are used for"
-    " nothing. The steps of the rate are of the log's own time and stand as a comment: with them the simulated logs"
-    " have the log's MTBF, gap shape and Fano factor."
+    " likelihood; repeats on one node as recurrence; starts of several nodes together, beyond those of chance, as the"
+    " class joint_starts; down times log-normal with the mean of the data and their median or mean of squares. The"
+    " system's gaps are used for nothing. The steps of the rate are of the log's own time and stand as a comment: with"
+    " them the simulated logs have the log's"
 )
 
 
@@ -78,8 +78,21 @@ def text_of(source: Source, folder: Path) -> str:
     log = clean(rows, nodes=meta.nodes, begin_h=meta.begin_h, window_h=meta.end_h - meta.begin_h)
     found = analyse(log, merge_h=0.0, simultaneous_h=0.0, replications=200, seed=0)
     head = "# Written by calibration/fit_logs.py.\n"
-    notes = f"{FITTED} {source.care}"
+    notes = f"{FITTED} {_has(found)}. {source.care}"
     return head + mix(found, title=source.title, source=source.source, notes=notes, gpus=0, cited=source.cited)
+
+
+def _has(found: Analysis) -> str:
+    """Which statistics of the log as logged the simulated ones have."""
+    names = {"mtbf_h": "MTBF", "gap_shape": "gap shape", "fano_24h": "Fano factor"}
+    met = [names[one.name] for one in found.checks[:3] if one.holds]
+    missed = [
+        f"its {names[one.name]} ({one.data:.3g}, simulated {one.low:.3g} to {one.high:.3g})"
+        for one in found.checks[:3]
+        if not one.holds
+    ]
+    text = " and ".join(part for part in (", ".join(met[:-1]), met[-1]) if part)
+    return text + (f", not {' or '.join(missed)}" if missed else "")
 
 
 def main(arguments: list[str]) -> int:

@@ -25,10 +25,27 @@ Examples:
 LARGEST_NODES = 10**7
 
 
+def _nodes(_ctx: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    """A whole number of nodes; anything else is one line."""
+    from gemsim.errors import ValueRefused, show
+
+    if text is None:
+        return None
+    number = int(text) if text.strip().isdecimal() else 0
+    if not 1 <= number <= LARGEST_NODES:
+        raise ValueRefused(
+            f"--nodes: not a number of nodes ({show(text)})", f"a whole number from 1 to {LARGEST_NODES:,}",
+            "count all nodes observed, the healthy ones too",
+        )  # fmt: skip
+    return number
+
+
 @click.command(epilog=EXAMPLES)
 @click.argument("log", type=click.Path(path_type=Path))
-@click.option("--nodes", "-n", type=click.IntRange(1, LARGEST_NODES), help="Nodes observed, healthy ones included.")
-@click.option("--window", help="Time observed: '348 d', or 'FROM to TO' as times of the log or ISO 8601.")
+@click.option("--nodes", "-n", callback=_nodes, metavar="INTEGER", help="Nodes observed, healthy ones included.")
+@click.option(
+    "--window", help="Time observed: '348 d', or 'FROM to TO' as times of the log (FROM may be negative) or ISO 8601."
+)
 @click.option(
     "--columns", multiple=True, metavar="OURS=COLUMN", help="Names of the log's columns, e.g. time_h=T,node=host."
 )
@@ -67,9 +84,10 @@ def fit(
     from gemsim.failures.logs.fit import analyse
     from gemsim.failures.logs.report import as_object, render
 
-    cleaned, meta = _load(log, nodes, window, columns, where, by, exposure)
+    merge_h = _hours("--merge", merge)
+    cleaned, meta = _load(log, nodes, window, columns, where, by, exposure, merge_h)
     analysis = analyse(
-        cleaned, merge_h=_hours("--merge", merge), simultaneous_h=_hours("--simultaneous", simultaneous),
+        cleaned, merge_h=merge_h, simultaneous_h=_hours("--simultaneous", simultaneous),
         replications=replications, seed=seed,
     )  # fmt: skip
     shown = as_object(analysis)
@@ -91,7 +109,7 @@ def fit(
 
 def _load(
     path: Path, nodes: int | None, window: str | None, columns: tuple[str, ...], where: tuple[str, ...], by: str,
-    exposure: Path | None,
+    exposure: Path | None, merge_h: float,
 ) -> tuple[Log, Meta]:  # fmt: skip
     """The cleaned log and what lies beside it; what the command line says comes first."""
     from gemsim.failures.logs.load import Request, observe
@@ -105,7 +123,7 @@ def _load(
             begin_h=begin, window_h=length, origin=origin, exposure=exposure,
         )
     )  # fmt: skip
-    return found.log(), found.meta
+    return found.log(merge_h), found.meta
 
 
 def _hours(option: str, text: str | None) -> float:

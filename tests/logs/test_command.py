@@ -64,16 +64,24 @@ def test_the_picture_says_what_it_shows(run: tuple[str, Path]) -> None:
         (["--where", "component=gpus"], "component holds 'gpu', 'nic'; did you mean --where 'component=gpu'?"),
         (["--where", "component=GPU"], "did you mean --where 'component=gpu'?"),
         (["--where", "component=zz"], "component holds 'gpu', 'nic'; check the values"),
-        (["--window", "100"], "a number without a unit ('100'); a length such as '348 d', or 'FROM to TO'; write '100"),
+        (
+            ["--window", "100"],
+            "a number without a unit ('100'); a length such as '348 d', or 'FROM to TO'; write '100 h' for hours,"
+            " '100 d' for days",
+        ),
+        (["--nodes", "10.5"], "--nodes: not a number of nodes ('10.5'); a whole number from 1 to 10,000,000"),
+        (["--nodes", "0"], "--nodes: not a number of nodes ('0')"),
     ],
-    ids=["near", "capitals", "far", "no unit"],
+    ids=["near", "capitals", "far", "no unit", "half a node", "no node"],
 )
 def test_a_slip_is_answered_with_what_was_meant(
     asked: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path)
     assert main(["fit", str(path), "--nodes", "5", *(["--window", "100 h"] if "--where" in asked else []), *asked]) == 2
-    assert told in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert told in err
+    assert err.count("\n") == 1
 
 
 def test_the_same_log_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -143,7 +151,11 @@ def test_a_fleet_that_varies(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 REFUSED = {
-    "narrated": ({"kind": "narrated incidents, incomplete"}, [], "no source of a rate"),
+    "narrated": (
+        {"kind": "narrated incidents, incomplete"},
+        [],
+        "its 7 rows cannot give a rate, for its meta.json calls it 'narrated",
+    ),
     "nodes": (None, ["--window", "100 h"], "number of nodes is not known"),
     "too few": (None, ["--window", "100 h", "--nodes", "2"], "more than --nodes 2"),
     "window": (None, ["--nodes", "9"], "window is not known"),
@@ -196,3 +208,74 @@ def test_a_hundred_megabytes_are_read_within_a_minute(tmp_path: Path, capsys: py
     after = os.times()
     assert after.user + after.system - before.user - before.system < 60
     assert "round trip: not run" in capsys.readouterr().out
+
+
+def test_a_few_events_are_said_to_be_too_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Six events get no steps, no frailty, no repeats; the section has none either, and says so with the report."""
+    rows = "".join(
+        f"{time},n{number},gpu,1\n" for number, time in enumerate((300.0, 300.6, 301.2, 436.03, 519.25, 556))
+    )
+    path = write(tmp_path, "time_h,node,component,downtime_h\n" + rows)
+    assert main(["fit", str(path), "-n", "10", "--window", "672 h", "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert "too few events (6) to tell steps: from 20 on; the section has an even rate" in shown
+    assert "Too few events to tell how unlike the nodes are, below 10: all." in shown
+    assert "too few events to tell repeats on a node, from 40 of a class on: gpu (6)" in shown
+    section = (tmp_path / "out" / "failures.yaml").read_text()
+    assert [word for word in ("drift", "frailty", "recurrence") if word in section] == []
+
+
+def test_steps_that_only_the_section_has_are_told_beside_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bursts too weak for the strict penalty: the section has steps by a finer one, and both are said."""
+    rng = np.random.default_rng(12)
+    times = np.sort(
+        np.concatenate([rng.random(20) * 600.0, *(at + rng.random(4) * 8.0 for at in (90.0, 250.0, 430.0))])
+    )
+    path = write(tmp_path, "time_h\n" + "".join(f"{time:.4f}\n" for time in times))
+    asked = ["-n", "10", "--window", "600 h", "--replications", "100", "--out", str(tmp_path / "out")]
+    assert main(["fit", str(path), *asked]) == 0
+    shown = capsys.readouterr().out
+    stretches = (tmp_path / "out" / "failures.yaml").read_text().partition(" stretches")[0].rpartition("# ")[2]
+    assert f"none by this penalty; the section has {stretches} stretches by a finer one" in shown
+    assert "none: the rate is even" not in shown
+
+
+def test_statistics_without_a_figure_are_not_said_to_be_met(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A window of less than two days has no Fano factor. The gaps are the quantiles of an exponential law."""
+    gaps = -1.3 * np.log1p(-(np.arange(30) + 0.5) / 30)
+    times = np.cumsum(np.random.default_rng(2).permutation(gaps))
+    rows = "".join(f"{time:.4f},n{number}\n" for number, time in enumerate(times))
+    path = write(tmp_path, "time_h,node\n" + rows)
+    assert main(["fit", str(path), "-n", "40", "--window", "40 h", "--replications", "100"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("no figure") == 2
+    assert "The simulated logs have all 4 of these statistics that have a figure, of 6." in shown
+
+
+def test_equal_rows_count_once_below_the_first_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = "{0},n{1},gpu,4\n"
+    path = write(
+        tmp_path, "time_h,node,component,downtime_h\n" + "".join(row.format(60 * i, i) * 3 for i in range(1, 11))
+    )
+    assert main(["fit", str(path), "-n", "11", "--window", "30 d", "--json", "--replications", "100"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["events"] for one in told["system"]] == [30, 10, 10]
+    assert told["classes"][0]["events"] == told["model"]["sources"][0]["events"] == 10
+    assert "equal rows once" in told["system"][1]["name"]
+
+
+def test_a_merge_that_is_asked_for_is_not_called_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path)
+    assert main(["fit", str(path), "-n", "5", "--window", "100 h", "--merge", "1 h", "--replications", "100"]) == 0
+    assert "--merge is off" not in capsys.readouterr().out
+
+
+def test_a_statistic_that_cannot_be_told_is_one_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, "time_h,node\n5,a\n60,b\n")
+    assert main(["fit", str(path), "-n", "5", "--window", "100 h", "--replications", "100"]) == 0
+    shown = capsys.readouterr().out
+    assert "(–" not in shown
+    assert "inf" not in shown
+    assert " or more" in shown

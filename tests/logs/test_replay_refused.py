@@ -18,7 +18,10 @@ REFUSED = {
     "nodes": ("{replay: {log: FOLDER/bare.csv, window: 900 d}}", "log: FOLDER/bare.csv: the number of nodes is not"),
     "window": ("{replay: {log: FOLDER/bare.csv, nodes: 100}}", "log: FOLDER/bare.csv: the observed window is not"),
     "few nodes": ("{replay: {log: FOLDER/log.csv, nodes: 3}}", "more than nodes 3"),
-    "narrated": ("{replay: {log: FOLDER/told/log.csv}}", "no source of a rate: its meta.json calls it 'narrated"),
+    "narrated": (
+        "{replay: {log: FOLDER/told/log.csv}}",
+        "rows cannot give a rate, for its meta.json calls it 'narrated",
+    ),
     "binary": ("{replay: {log: FOLDER/binary.csv}}", "log: FOLDER/binary.csv: not a text file"),
     "no such rows": ("{replay: {log: FOLDER/log.csv, where: {component: fan}}}", "no row of 603 meets where"),
     "block": ("{replay: {log: FOLDER/log.csv, block: 200 d}}", "block: a block of 200 d is longer than the window"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gemsim.failures.logs import fleet, model, repair, steps
+from gemsim.failures.logs import chance, fleet, repair, steps
 from gemsim.failures.logs.at_once import at_once
 from gemsim.failures.logs.clock import Clock
 from gemsim.failures.logs.statistics import fano, gap_shape, joint_starts, merge_repeats, row
@@ -225,6 +225,13 @@ def test_a_doubled_rate_is_found_where_it_doubles() -> None:
     assert sum(found.lengths_h) == pytest.approx(9600)
 
 
+def test_a_handful_of_events_gets_no_step() -> None:
+    """Nineteen in the first day of a hundred: nobody can tell a step from so few, one more is enough."""
+    times = np.linspace(1.0, 20.0, steps.FEWEST)
+    assert len(steps.find_steps(times, 2400.0).starts_h) == 2
+    assert len(steps.find_steps(times[:-1], 2400.0).starts_h) == 1
+
+
 def test_a_clock_goes_there_and_back() -> None:
     clock = Clock(((0.0, 0.5), (10.0, 2.0), (20.0, 1.0)), 35.0)
     shown = clock.operational(np.array([0.0, 5.0, 10.0, 15.0, 25.0]))
@@ -235,15 +242,17 @@ def test_a_clock_goes_there_and_back() -> None:
 
 
 def test_the_window_of_joint_starts_shrinks_with_the_rate() -> None:
-    assert model.joint_window(log_of(np.linspace(1, 999, 10))) == pytest.approx(1 / 6)
-    assert model.joint_window(log_of(np.linspace(1, 999, 1000))) == pytest.approx(0.02)
-    assert model.joint_window(log_of(np.linspace(1, 999, 1000), tick=0.1)) == 0.0
+    assert chance.joint_window(log_of(np.linspace(1, 999, 10))) == pytest.approx((1 / 6, 1 / 6))
+    assert chance.joint_window(log_of(np.linspace(1, 999, 1000))) == pytest.approx((0.02, 0.02))
+    assert chance.joint_window(log_of(np.linspace(1, 999, 1000), tick=0.1)) == pytest.approx((0.02, 0.0))
 
 
 def test_joint_starts_are_of_several_nodes() -> None:
     log = log_of([1.0, 1.0, 1.0, 50.0, 50.05, 80.0], node=[0, 1, 0, 2, 3, 4], window=100.0)
-    assert model._together(log, 0.1).tolist() == [True, True, False, True, True, False]
-    assert model._together(log_of([1.0, 1.0], node=[0, 0]), 0.1).tolist() == [False, False]
+    together, repeats = chance.members(log, 0.1)
+    assert together.tolist() == [True, True, False, True, True, False]
+    assert repeats.tolist() == [False, False, True, False, False, False]
+    assert chance.members(log_of([1.0, 1.0], node=[0, 0]), 0.1)[0].tolist() == [False, False]
 
 
 def check_repeats() -> None:

@@ -21,9 +21,10 @@ Ints = NDArray[np.int64]
 
 # Grid in hours, and how far printed times may lie off it: three digits print a minute to 5e-4 h.
 _TICKS_H = (
-    (24.0, 1e-6), (1.0, 6e-4), (0.5, 6e-4), (0.25, 6e-4), (1 / 12, 6e-4), (1 / 60, 6e-4), (0.0024, 1e-5),
-    (1 / 3600, 6e-5),
+    (24.0, 1e-6), (1.0, 6e-4), (0.5, 6e-4), (0.25, 6e-4), (0.1, 1e-6), (1 / 12, 6e-4), (1 / 60, 6e-4), (0.01, 1e-6),
+    (0.0024, 1e-5), (0.001, 1e-7), (1 / 3600, 6e-5), (1e-4, 1e-8),
 )  # fmt: skip
+_ENOUGH = 12  # starts from which on a common multiple of a grid is no accident
 _STRETCH = 0.01  # a window this much shorter than its log was rounded; more is a wrong window
 _THIN = 0.01  # chance of so late a first event at a constant rate below which it is told
 
@@ -46,14 +47,21 @@ class Log:
     source: str
     exposure: Exposure | None = None
     notes: tuple[str, ...] = ()
+    copies: NDArray[np.bool_] | None = None  # rows that equal an earlier one in every column; None: none do
 
     def only(self, kept: NDArray[np.bool_] | Ints) -> Log:
         """The same window and nodes with some of the events."""
         from dataclasses import replace
 
+        copies = None if self.copies is None else self.copies[kept]
         return replace(
-            self, time_h=self.time_h[kept], node=self.node[kept], kind=self.kind[kept], downtime_h=self.downtime_h[kept]
-        )
+            self, time_h=self.time_h[kept], node=self.node[kept], kind=self.kind[kept],
+            downtime_h=self.downtime_h[kept], copies=copies,
+        )  # fmt: skip
+
+    def once(self) -> Log:
+        """The log with rows that are equal in every column counted once."""
+        return self if self.copies is None else self.only(~self.copies)
 
 
 @dataclass(slots=True)
@@ -78,32 +86,41 @@ def clean(
         raise ValueRefused(
             f"{rows.path}: one event", "two or more: one says nothing of how often or how regular", "take a longer log"
         )
+    if (rows.downtime_h < 0).any():
+        row = int(np.flatnonzero(rows.downtime_h < 0)[0])
+        what = f"{rows.path}: a down time is negative ({rows.downtime_h[row]:g} h, {rows.place.line(row)})"
+        raise ValueRefused(what, "0 or more hours")
     order = np.argsort(rows.time_h, kind="stable")
     time_h = rows.time_h[order] - begin
     notes.add(bool((np.diff(rows.time_h) < 0).any()), "rows out of time order: sorted")
     down = rows.downtime_h[order]
     node, names, total = _nodes(rows, nodes, exposure, notes)
     node = node[order]
-    _downtimes(rows, down, time_h, node, window, notes)
+    _downtimes(down, time_h, node, window, notes)
     _thin_start(time_h, window, notes)
     kinds = rows.component.names if rows.component is not None else ("all",)
     kind = rows.component.codes[order] if rows.component is not None else np.zeros(count, dtype=np.int64)
     notes.add(
         len(rows.foreign), f"columns not used: {', '.join(rows.foreign[:8])}{' …' if len(rows.foreign) > 8 else ''}"
     )
+    copies = rows.copies[order] if names and rows.copies.any() else None
     _repeats(time_h, node, names, merge_h, notes)
+    _twice(time_h, node, names, copies, merge_h, notes)
     hours = exposure.node_hours if exposure is not None else total * window
     return Log(
         time_h, node, kind, tuple(name or "(empty)" for name in kinds), down, window, total, hours,
-        names, resolution(rows.time_h), begin, rows.path.name, exposure, tuple(notes.lines),
+        names, resolution(rows.time_h), begin, rows.path.name, exposure, tuple(notes.lines), copies,
     )  # fmt: skip
 
 
 def resolution(time_h: Floats) -> float:
-    """The coarsest of the usual grids (day, hour, minutes, 0.0001 d, second) that all starts lie on; 0 if none."""
+    """The coarsest of the usual grids (day, hour, minutes, 0.1 h and its tenths, 0.0001 d, second), or of its
+    multiples, that all starts lie on; 0 if none."""
     for tick, slack in _TICKS_H:
-        if float(np.abs(time_h - np.round(time_h / tick) * tick).max()) <= slack:
-            return tick
+        steps = np.round(time_h / tick)
+        if float(np.abs(time_h - steps * tick).max()) <= slack:
+            many = int(np.gcd.reduce(steps.astype(np.int64))) if len(time_h) >= _ENOUGH else 1
+            return tick * max(many, 1)
     return 0.0
 
 
@@ -122,12 +139,12 @@ def _window(rows: Rows, begin_h: float | None, window_h: float | None, notes: _N
     if window_h <= 0:
         raise ValueRefused(f"{rows.path}: the window is empty ({window_h:g} h)", "a positive length")
     if first < begin - 1e-9:
+        line = rows.place.line(int(rows.time_h.argmin()))
         what = "a negative time" if begin == 0 else f"an event before the window begins at {begin:g} h"
         raise ValueRefused(
-            f"{rows.path}: {what} ({first:g} h)",
-            "starts within the window",
-            "shift them, or give --window 'FROM to TO'",
-        )
+            f"{rows.path}: {what} ({first:g} h, {line})", "starts within the window",
+            "shift them, or give --window 'FROM to TO', e.g. '-10 h to 348 d'",
+        )  # fmt: skip
     beyond = last - begin - window_h
     if beyond > _STRETCH * window_h:
         raise ValueRefused(
@@ -152,9 +169,11 @@ def _nodes(rows: Rows, nodes: int | None, exposure: Exposure | None, notes: _Not
     """The node of each row, whether the log names nodes at all, and how many there are with the healthy ones."""
     count = len(rows.time_h)
     if rows.node is not None and "" in rows.node.names and len(rows.node.names) > 1:
-        nameless = int((rows.node.codes == rows.node.names.index("")).sum())
+        nameless = np.flatnonzero(rows.node.codes == rows.node.names.index(""))
+        first = rows.place.line(int(nameless[0]))
         raise ValueRefused(
-            f"{rows.path}: {nameless} of {count} events name no node", "a node for every event, or for none",
+            f"{rows.path}: {len(nameless)} of {count} events name no node (first in {first})",
+            "a node for every event, or for none",
             "leave them out with --where node!=, or the column with --columns node=OTHER",
         )  # fmt: skip
     if exposure is not None:
@@ -186,10 +205,7 @@ def _nodes(rows: Rows, nodes: int | None, exposure: Exposure | None, notes: _Not
     return rows.node.codes, True, nodes
 
 
-def _downtimes(rows: Rows, down: Floats, time_h: Floats, node: Ints, window: float, notes: _Notes) -> None:
-    if (down < 0).any():
-        row = int(np.flatnonzero(down < 0)[0]) + 1
-        raise ValueRefused(f"{rows.path}: a down time is negative (event {row} in order of time)", "0 or more hours")
+def _downtimes(down: Floats, time_h: Floats, node: Ints, window: float, notes: _Notes) -> None:
     count, unknown, zero = len(down), int(np.isnan(down).sum()), int((down == 0).sum())
     if unknown == count:
         notes.lines.append("no down time is known: no repair law, no unavailability")
@@ -239,3 +255,25 @@ def _repeats(time_h: Floats, node: Ints, named: bool, merge_h: float, notes: _No
         notes.lines.append(
             "same-node repeats are not merged (--merge is off: outages that have an end are events of their own)"
         )
+
+
+def _twice(
+    time_h: Floats, node: Ints, named: bool, copies: NDArray[np.bool_] | None, merge_h: float, notes: _Notes
+) -> None:
+    """Rows equal in every column are one record written twice; other events of one node and instant may be."""
+    if not named:
+        return
+    order = np.lexsort((time_h, node))
+    again = int(((np.diff(time_h[order]) == 0) & (np.diff(node[order]) == 0)).sum())
+    equal = 0 if copies is None else int(copies.sum())
+    notes.add(
+        equal,
+        f"{_some(equal, 'row equals', 'rows equal')} another in every column: one record written twice, counted once"
+        " but in the first row of the table",
+    )
+    more = again - equal
+    notes.add(
+        more if merge_h == 0 else 0,
+        f"{_some(more, 'event starts', 'events start')} at the instant of another of the same node, with other columns"
+        " that differ: counted; --merge '1 s' counts each instant once, or remove them",
+    )

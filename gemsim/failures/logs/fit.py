@@ -10,11 +10,12 @@ import numpy as np
 from gemsim.failures.logs.at_once import AtOnce, at_once
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.fleet import Lives, Nodes, hours_of, lives, spread
-from gemsim.failures.logs.model import Model, fit_model
+from gemsim.failures.logs.model import Model, fit_model, starts_of
 from gemsim.failures.logs.repair import Repair, repair_of
 from gemsim.failures.logs.roundtrip import FEWEST, Check, round_trip
-from gemsim.failures.logs.statistics import Row, joint_starts, merge_repeats, poisson_interval, row
+from gemsim.failures.logs.statistics import Row, joint_starts, poisson_interval, row
 from gemsim.failures.logs.steps import STRICT, Steps, find_steps
+from gemsim.failures.logs.trace import merged
 
 RUNGS = ((STRICT, 24.0), (1.0, 24.0), (0.5, 24.0), (0.5, 6.0), (0.45, 6.0), (0.4, 6.0), (0.35, 6.0))
 """(penalty of a step / ln(bins), hours of a bin): tried in turn until the round trip holds."""
@@ -44,7 +45,7 @@ class Analysis:
     log: Log
     rows: tuple[Row, ...]
     classes: tuple[ClassFit, ...]  # all together first
-    steps: Steps  # of the starts with simultaneous ones as one, by the strict penalty
+    steps: Steps  # of the starts with joint ones as one, by the strict penalty
     model: Model
     checks: tuple[Check, ...]
     rung: int  # position in RUNGS
@@ -54,13 +55,14 @@ class Analysis:
 
 
 def analyse(log: Log, *, merge_h: float, simultaneous_h: float, replications: int, seed: int) -> Analysis:
-    """Fit everything. With `merge_h` > 0 classes and model use the log without repeats; simultaneous starts stay in."""
-    kept = merge_repeats(log.time_h, log.node, merge_h) if merge_h > 0 and log.named else np.arange(len(log.time_h))
-    used = log.only(kept)
+    """Fit everything. Classes and model use the log with equal rows once and, with `merge_h` > 0, without repeats;
+    simultaneous starts stay in."""
+    used = merged(log, merge_h)
     starts = _starts(used, simultaneous_h)
+    twice = "" if log.copies is None else ", equal rows once"
     rows = (
-        row("as logged", log.time_h, log.window_h),
-        row(f"same-node repeats merged ({_span(merge_h)})", used.time_h, log.window_h),
+        row("as logged", log.time_h, log.window_h, _counts(log)),
+        row(f"same-node repeats merged ({_span(merge_h)}){twice}", used.time_h, log.window_h, _counts(used)),
         row(f"simultaneous starts merged ({_span(simultaneous_h, 'exactly equal')})", starts, log.window_h),
     )
     parts = [("all", used)]
@@ -70,9 +72,15 @@ def analyse(log: Log, *, merge_h: float, simultaneous_h: float, replications: in
     model, checks, rung = _round_trip(used, replications, seed)
     return Analysis(
         log=used, rows=rows, classes=(classes[0], *sorted(classes[1:], key=lambda one: -one.events)),
-        steps=find_steps(starts, log.window_h), model=model, checks=checks, rung=rung,
+        steps=find_steps(starts_of(used), log.window_h), model=model, checks=checks, rung=rung,
         replications=max(replications, FEWEST), seed=seed, at_once=at_once(used),
     )  # fmt: skip
+
+
+def _counts(log: Log) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+    """Events of each node, where they say how unlike nodes are: not of one that is gone for good at its first."""
+    countable = log.named and log.exposure is None and log.nodes > 1 and len(log.time_h) > 1
+    return np.bincount(log.node, minlength=log.nodes) if countable else None
 
 
 def _starts(log: Log, within_h: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -91,9 +99,8 @@ def _span(hours: float, zero: str = "off") -> str:
 def _class(name: str, part: Log) -> ClassFit:
     count = len(part.time_h)
     low, high = poisson_interval(count)
-    # A node that is gone for good has one failure at most: its counts say nothing of frailty.
-    countable = part.named and part.exposure is None and part.nodes > 1 and count > 1
-    nodes = spread(np.bincount(part.node, minlength=part.nodes), hours_of(part)) if countable else None
+    counts = _counts(part)
+    nodes = spread(counts, hours_of(part)) if counts is not None else None
     hours = part.node_hours
     return ClassFit(
         name,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.laws import Fit, fit_all, fit_weibull, varied, weibull_interval
+from gemsim.failures.logs.statistics import unevenness
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,10 +69,9 @@ def spread(counts: Ints, hours: Floats) -> Nodes:
     cells = _cells(counts, rate * hours)
     shape, gamma = _gamma(cells)
     share, multiplier, lemons = _lemons(cells)
-    worst = np.sort(counts)[::-1][: max(1, len(counts) // 10)].sum()
+    variance, worst = unevenness(counts)
     return Nodes(
-        variance_over_mean=float(counts.var(ddof=1) / counts.mean()) if len(counts) > 1 else math.nan,
-        worst_tenth=float(worst / counts.sum()), struck=int((counts > 0).sum()),
+        variance_over_mean=variance, worst_tenth=worst, struck=int((counts > 0).sum()),
         gamma_shape=shape, lemon_share=share, lemon_multiplier=multiplier,
         aic_alike=2.0 - 2.0 * _alike(cells), aic_gamma=4.0 - 2.0 * gamma, aic_lemons=6.0 - 2.0 * lemons,
     )  # fmt: skip

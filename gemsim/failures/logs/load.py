@@ -38,9 +38,13 @@ class Observation:
     window_h: float | None
     exposure: Exposure | None
 
-    def log(self) -> Log:
-        """The cleaned log. Raises ValueRefused for what cannot be counted."""
-        return clean(self.rows, nodes=self.nodes, begin_h=self.begin_h, window_h=self.window_h, exposure=self.exposure)
+    def log(self, merge_h: float = 0.0) -> Log:
+        """The cleaned log, with notes for repeats merged within `merge_h`. Raises ValueRefused for what cannot be
+        counted."""
+        return clean(
+            self.rows, nodes=self.nodes, begin_h=self.begin_h, window_h=self.window_h, exposure=self.exposure,
+            merge_h=merge_h,
+        )  # fmt: skip
 
 
 def observe(request: Request) -> Observation:
@@ -53,11 +57,10 @@ def observe(request: Request) -> Observation:
     meta = read_meta(request.path, request.where, needed=needed)
     if meta.refused:
         raise ValueRefused(
-            f"{request.path}: read ({rows.read} rows), but no source of a rate: its meta.json calls it"
-            f" '{meta.refused}'",
-            "a log that holds every failure of its window",
-            "use it for what a failure cost, not for how often it comes",
-        )
+            f"{request.path}: its {rows.read} rows cannot give a rate, for its meta.json calls it '{meta.refused}'",
+            "a rate needs a log that holds every failure of its window",
+            "use this one for what a failure cost, not for how often it comes",
+        )  # fmt: skip
     begin = meta.begin_h if request.begin_h is None else request.begin_h
     length = request.window_h
     if length is None and meta.end_h is not None:

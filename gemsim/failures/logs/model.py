@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsim.failures.logs.chance import Joint, find_joint
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.clock import Clock, Drift
 from gemsim.failures.logs.fleet import hours_of, spread
@@ -23,9 +24,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 JOINT = "joint_starts"
-MINUTES_10_H = 1.0 / 6.0
-_JOINT_SHARE = 0.02  # of the system's MTBF: the share of chance neighbours that a joint start may hold
-_FEW = 40  # events below which a class takes the steps of all classes together and no recurrence of its own
+FEW = 40  # events below which a class takes the steps of all classes together and no recurrence of its own
 FEWEST = 10  # events below which nothing is said of how unlike the nodes are
 _SHAPES = (0.01, 100.0)  # of a gamma law, as a study takes them
 _ROUNDS = 4
@@ -55,27 +54,22 @@ class Model:
     """All classes of a log and how they were found."""
 
     sources: tuple[Source, ...]
-    joint_h: float  # starts of several nodes within this are one joint start
+    joint: Joint  # starts of several nodes together, and how many are so by chance
     drift: Drift  # steps that all classes share; () if even
-    chance: int  # about so many of the neighbours taken for joint starts met by chance
     penalty: float  # log-likelihood that each shared step gained
     bin_h: float
 
-
-def joint_window(log: Log) -> float:
-    """The time within which starts on several nodes count as one: 10 min, but no more than 2 % of the MTBF, so that at
-    most 1 in 50 is a neighbour by chance; 0 (the same instant) where that is below the log's resolution."""
-    window = min(MINUTES_10_H, _JOINT_SHARE * log.window_h / len(log.time_h))
-    return window if window >= log.tick_h else 0.0
+    @property
+    def joint_h(self) -> float:
+        """Starts of several nodes within this are one joint start."""
+        return self.joint.window_h
 
 
 def fit_model(log: Log, *, strictness: float = STRICT, bin_h: float = 24.0, recurring: bool = True) -> Model:
     """The model of `log`: joint starts as one class, the rest by kind."""
-    joint_h = joint_window(log)
-    together = _together(log, joint_h)
+    found, together, repeats = find_joint(log)
     lone, joint = log.only(~together), log.only(together)
-    groups = joint_starts(log.time_h, joint_h)
-    starts = log.time_h[np.unique(groups, return_index=True)[1]]
+    starts = _starts(log, found.window_h, together, repeats)
     steps = find_steps(starts, log.window_h, strictness=strictness, bin_h=bin_h)
     clock = Clock.of(steps)
     use, down = in_use(log).only(~together), down_hours(log) if log.named else np.zeros(log.nodes)
@@ -86,28 +80,22 @@ def fit_model(log: Log, *, strictness: float = STRICT, bin_h: float = 24.0, recu
             source = _lone_source(name, lone.only(kept), use.only(kept), clock, recurring)
             sources.append(_of_use(source, lone.only(kept), down))
     if len(joint.time_h):
-        sources.append(_joint_source(joint, joint_h, clock))
-    return Model(tuple(sources), joint_h, clock.drift, _chance(log.time_h, joint_h), steps.penalty, steps.bin_h)
+        sources.append(_joint_source(joint, found.window_h, clock))
+    return Model(tuple(sources), found, clock.drift, steps.penalty, steps.bin_h)
 
 
-def _chance(time_h: Floats, joint_h: float) -> int:
-    """Gaps up to `joint_h` that chance makes: half of those between one and three times that. They stay in: taking them
-    out made the simulated gaps of real logs less like the data, not more."""
-    gaps = np.diff(time_h)
-    return int(((gaps > joint_h) & (gaps <= 3 * joint_h)).sum()) // 2
+def starts_of(log: Log) -> Floats:
+    """Starts of `log` with joint ones as one, of which the steps of the rate are found."""
+    found, together, repeats = find_joint(log)
+    return _starts(log, found.window_h, together, repeats)
 
 
-def _together(log: Log, joint_h: float) -> NDArray[np.bool_]:
-    """Which events are part of a joint start of two nodes or more; the later repeats of a node in it are not."""
-    groups = joint_starts(log.time_h, joint_h)
-    seen: set[tuple[int, int]] = set()
-    first = np.zeros(len(groups), dtype=bool)
-    for at, pair in enumerate(zip(groups.tolist(), log.node.tolist(), strict=True)):
-        first[at] = pair not in seen
-        seen.add(pair)
-    nodes = np.bincount(groups[first])
-    chosen: NDArray[np.bool_] = first & (nodes[groups] > 1)
-    return chosen if log.named else np.zeros(len(groups), dtype=bool)
+def _starts(log: Log, within_h: float, together: NDArray[np.bool_], repeats: NDArray[np.bool_]) -> Floats:
+    """One start for each joint one, each repeat within its group gone; what met by chance stays."""
+    groups, kept = joint_starts(log.time_h, within_h), ~repeats
+    at = np.flatnonzero(together)
+    kept[at[1:][np.diff(groups[at]) == 0]] = False
+    return log.time_h[kept]
 
 
 def _of_use(source: Source, part: Log, down_h: Floats) -> Source:
@@ -130,7 +118,7 @@ def _lone_source(name: str, part: Log, use: Use, shared: Clock, recurring: bool)
     if not part.named:
         return plain
     hours = hours_of(part)
-    if count < _FEW or not recurring:
+    if count < FEW or not recurring:
         return replace(plain, gamma_shape=_frailty(np.bincount(part.node, minlength=part.nodes), hours))
     weights, echo, shape, clock = np.ones(count), None, math.inf, shared
     for _ in range(_ROUNDS):

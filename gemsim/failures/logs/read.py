@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsim.errors import ValueRefused, show
+from gemsim.failures.logs.copies import Bools, find_copies
+from gemsim.failures.logs.lines import Place, ragged
 from gemsim.failures.logs.times import elapsed_hours
 
 Floats = NDArray[np.float64]
@@ -59,6 +61,8 @@ class Rows:
     read: int  # rows in the file, kept or not
     origin: str  # what time 0 is, where the log has absolute times
     foreign: tuple[str, ...]  # columns of the file that are not used
+    copies: Bools  # rows that equal an earlier one in every column; never where no column names nodes
+    place: Place
 
 
 def parse_where(texts: Sequence[str]) -> tuple[Where, ...]:
@@ -103,16 +107,19 @@ def read_log(
         names["component"] = by
     header = _header(path)
     used = _used(path, header, names, columns or {}, where, by)
-    table, rows = _table(path, sorted({*used.values(), *(one.column for one in where)}), where)
+    table, rows, at = _table(path, sorted({*used.values(), *(one.column for one in where)}), where)
     if rows == 0:
         raise ValueRefused(f"{path}: no rows below the heading", _WANTED)
     if table.num_rows == 0:
         raise _no_row(path, where, rows)
     text = {name: table.column(column).combine_chunks() for name, column in used.items()}
-    time_h, down, zero = _times(path, text, origin)
+    place = Place(path, at)
+    time_h, down, zero = _times(place, text, origin)
     labels = {name: _labels(path, text[name]) for name in ("node", "component") if name in text}
-    foreign = _foreign(header, used, where)
-    return Rows(path, time_h, labels.get("node"), labels.get("component"), down, rows, zero, foreign)
+    # Without names of nodes equal rows may be two failures within one tick of the clock.
+    copies = find_copies(table, lambda: _table(path, header, where)[0]) if "node" in labels else np.zeros(len(at), bool)
+    node, component, foreign = labels.get("node"), labels.get("component"), _foreign(header, used, where)
+    return Rows(path, time_h, node, component, down, rows, zero, foreign, copies, place)
 
 
 def _no_row(path: Path, where: Sequence[Where], rows: int) -> ValueRefused:
@@ -134,21 +141,21 @@ def _no_row(path: Path, where: Sequence[Where], rows: int) -> ValueRefused:
     return ValueRefused(f"{path}: no row of {rows:,} meets --where", "; ".join(allowed), todo)
 
 
-def _times(path: Path, text: Mapping[str, Any], origin: str | None) -> tuple[Floats, Floats, str]:
+def _times(place: Place, text: Mapping[str, Any], origin: str | None) -> tuple[Floats, Floats, str]:
     """Starts and lengths of the outages in hours, and the moment that is 0."""
     if "start" in text:
-        time_h, zero = elapsed_hours(text["start"].to_pylist(), origin, where=f"{path}: start")
+        time_h, zero = elapsed_hours(text["start"].to_pylist(), origin, name="start", place=place)
         end = None
         if "end" in text:
-            end = elapsed_hours(text["end"].to_pylist(), zero, where=f"{path}: end", empty=True)[0]
+            end = elapsed_hours(text["end"].to_pylist(), zero, name="end", place=place, empty=True)[0]
     else:
-        time_h, zero = numbers(path, "time_h", text["time_h"]), ""
+        time_h, zero = numbers(place, "time_h", text["time_h"]), ""
         if np.isnan(time_h).any():
-            row = int(np.flatnonzero(np.isnan(time_h))[0]) + 1
-            raise ValueRefused(f"{path}: time_h is empty in row {row} of those kept", "a start for every failure")
-        end = numbers(path, "end_h", text["end_h"]) if "end_h" in text else None
+            line = place.line(int(np.flatnonzero(np.isnan(time_h))[0]))
+            raise ValueRefused(f"{place.path}: time_h is empty or nan in {line}", "a start for every failure")
+        end = numbers(place, "end_h", text["end_h"]) if "end_h" in text else None
     if "downtime_h" in text:
-        return time_h, numbers(path, "downtime_h", text["downtime_h"]), zero
+        return time_h, numbers(place, "downtime_h", text["downtime_h"]), zero
     return time_h, np.full(len(time_h), math.nan) if end is None else end - time_h, zero
 
 
@@ -163,8 +170,8 @@ def _labels(path: Path, column: Any) -> Labels:
     return Labels(coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names)
 
 
-def numbers(path: Path, name: str, column: Any) -> Floats:
-    """Floats of a column of texts; empty ones are nan. Raises ValueRefused with the row."""
+def numbers(place: Place, name: str, column: Any) -> Floats:
+    """Floats of a column of texts; empty ones are nan. Raises ValueRefused with the line."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -172,21 +179,20 @@ def numbers(path: Path, name: str, column: Any) -> Floats:
     try:
         values: Floats = compute.cast(filled, pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
-        values = np.array([_number(path, name, text, row) for row, text in enumerate(filled.to_pylist(), start=1)])
+        values = np.array([_number(place, name, text, row) for row, text in enumerate(filled.to_pylist())])
     if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise ValueRefused(f"{path}: {name} is not finite in row {row + 1} of those kept", "hours, e.g. 93.5")
+        line = place.line(int(np.flatnonzero(np.isinf(values))[0]))
+        raise ValueRefused(f"{place.path}: {name} is not finite in {line}", "hours, e.g. 93.5")
     return values
 
 
-def _number(path: Path, name: str, text: str, row: int) -> float:
+def _number(place: Place, name: str, text: str, row: int) -> float:
     try:
         return float(text)
     except ValueError:
         todo = "name a column of absolute times with --columns start=COLUMN" if name == "time_h" else ""
-        raise ValueRefused(
-            f"{path}: {name} is not a number in row {row} of those kept ({show(text)})", "hours, e.g. 93.5", todo
-        ) from None
+        what = f"{place.path}: {name} is not a number in {place.line(row)} ({show(text)})"
+        raise ValueRefused(what, "hours, e.g. 93.5", todo) from None
 
 
 def _header(path: Path) -> list[str]:
@@ -246,23 +252,28 @@ def _foreign(header: list[str], used: Mapping[str, str], where: Sequence[Where])
     return tuple(name for name in header if name not in known)
 
 
-def _table(path: Path, columns: list[str], where: Sequence[Where]) -> tuple[Any, int]:
-    """The rows kept of the named columns, as text, and the number of all rows; read a few megabytes at a time."""
+def _table(path: Path, columns: Sequence[str], where: Sequence[Where]) -> tuple[Any, int, NDArray[np.int64]]:
+    """The rows kept of the named columns, as text, the number of all rows, and which of them were kept; read a few
+    megabytes at a time."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
     types = {name: pa.string() for name in columns}
     options = csv.ConvertOptions(column_types=types, include_columns=columns, strings_can_be_null=False)
-    kept, rows = [], 0
+    kept: list[Any] = []
+    at, rows = [np.empty(0, dtype=np.int64)], 0
     try:
         for batch in csv.open_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK), convert_options=options):
-            rows += batch.num_rows
             trimmed = [compute.utf8_trim_whitespace(column) for column in batch.columns]
-            table = pa.table(trimmed, names=batch.schema.names)
+            table, chosen = pa.table(trimmed, names=batch.schema.names), np.ones(batch.num_rows, dtype=bool)
             for one in where:
                 among = compute.is_in(table.column(one.column), value_set=pa.array(one.values))
-                table = table.filter(among if one.keep else compute.invert(among))
-            kept.append(table)
+                chosen &= among.to_numpy() == one.keep
+            kept.append(table.filter(pa.array(chosen)) if where else table)
+            at.append(rows + np.flatnonzero(chosen))
+            rows += batch.num_rows
     except pa.ArrowInvalid as error:
-        raise ValueRefused(f"{path}: not a table of text ({' '.join(str(error).split())[:120]})", _WANTED) from error
-    return (pa.concat_tables(kept) if kept else pa.table({name: pa.array([], pa.string()) for name in columns})), rows
+        what = ragged(path) or " ".join(str(error).split())[:120]
+        raise ValueRefused(f"{path}: not a table ({what})", _WANTED) from error
+    empty = pa.table({name: pa.array([], pa.string()) for name in columns})
+    return pa.concat_tables(kept) if kept else empty, rows, np.concatenate(at)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from gemsim.failures.logs.fit import LARGEST, RUNGS, Analysis, ClassFit, misses
-from gemsim.failures.logs.laws import Fit
-from gemsim.failures.logs.model import FEWEST, JOINT, Source
+from gemsim.failures.logs.fit import Analysis, ClassFit
+from gemsim.failures.logs.model import FEWEST
+from gemsim.failures.logs.report_model import model_lines, steps_lines, trip_lines
 from gemsim.failures.logs.statistics import Row
-
-_WIDTH = 120
+from gemsim.failures.logs.wording import best, hours, short, show, span, table, within_interval, wrapped_text
 
 
 def render(analysis: Analysis) -> str:
@@ -21,9 +20,9 @@ def render(analysis: Analysis) -> str:
         _head(analysis),
         _system(analysis),
         _classes(analysis),
-        _steps(analysis),
-        _model(analysis),
-        _trip(analysis),
+        steps_lines(analysis),
+        model_lines(analysis),
+        trip_lines(analysis),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -35,7 +34,7 @@ def as_object(analysis: Analysis) -> dict[str, Any]:
         "log": log.source, "events": len(log.time_h), "nodes": log.nodes, "window_h": log.window_h,
         "node_hours": log.node_hours, "resolution_h": log.tick_h, "notes": log.notes,
         "system": [
-            {**_fields(one), "mtbf_by_fano_h": one.wide_h, "gap_best_by_aic": _best(one.gap_fits)}
+            {**_fields(one), "mtbf_by_fano_h": one.wide_h, "gap_best_by_aic": best(one.gap_fits)}
             for one in analysis.rows
         ],
         "intervals": "95 %: exact Poisson for counts and rates, profile likelihood for Weibull shapes",
@@ -54,14 +53,14 @@ def _head(analysis: Analysis) -> Iterator[str]:
     struck = analysis.classes[0].nodes.struck if analysis.classes[0].nodes else None
     nodes = f"{log.nodes:,} nodes" + (f" ({struck:,} struck)" if struck is not None else "")
     events = f"{analysis.rows[0].events:,} events"
-    yield f"{log.source}: {events}, {nodes}, {_hours(log.window_h)}, {log.node_hours:,.0f} node-hours"
+    yield f"{log.source}: {events}, {nodes}, {hours(log.window_h)}, {log.node_hours:,.0f} node-hours"
     yield from (f"  {note}" for note in log.notes)
 
 
 def _system(analysis: Analysis) -> Iterator[str]:
     heading = ["starts of the whole system", "events", "MTBF h (95 % Poisson)", "95 % by Fano", "zero gaps"]
     heading += ["gap Weibull shape (95 %)", "Fano 24 h", "best by AIC"]
-    yield from _table([heading, *(_row(one) for one in analysis.rows)])
+    yield from table([heading, *(_row(one) for one in analysis.rows)])
     yield "MTBF: exact Poisson interval; by Fano: about 95 % where counts vary as those of days do, Poisson x root."
     yield "Shape: profile likelihood, zero gaps left out. Fano: variance / mean of daily counts, 1 for Poisson."
     yield "These describe the system and are no law of a device: frailty, joint starts and steps of the rate make them."
@@ -69,15 +68,11 @@ def _system(analysis: Analysis) -> Iterator[str]:
 
 def _row(one: Row) -> list[str]:
     return [
-        one.name, f"{one.events:,}", f"{one.mtbf_h:.4g} ({one.mtbf_low_h:.4g}–{one.mtbf_high_h:.4g})",
-        _span(*one.wide_h), f"{one.zero_gaps:,}",
-        f"{_show(one.shape)} ({_show(one.shape_low)}–{_show(one.shape_high)})", _show(one.fano_24h),
-        _best(one.gap_fits),
+        one.name, f"{one.events:,}", f"{one.mtbf_h:.4g} ({span(one.mtbf_low_h, one.mtbf_high_h)})",
+        span(*one.wide_h), f"{one.zero_gaps:,}",
+        within_interval(one.shape, one.shape_low, one.shape_high), show(one.fano_24h),
+        best(one.gap_fits),
     ]  # fmt: skip
-
-
-def _span(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"{low:.4g}–{high:.4g}"
 
 
 def _classes(analysis: Analysis) -> Iterator[str]:
@@ -92,16 +87,19 @@ def _classes(analysis: Analysis) -> Iterator[str]:
         "worst 10 %",
         "frailty",
     ]
-    yield from _table([heading, *(_class(one) for one in analysis.classes)])
+    yield from table([heading, *(_class(one) for one in analysis.classes)])
     yield "Rates: exact Poisson interval. First failure of a node: Weibull shape, profile likelihood, nodes without one"
     yield "censored, and the law with the least AIC. var/mean: of the counts of nodes, 1 if all are alike. Frailty: the"
     yield "law of node counts with the least AIC: alike, gamma k (shape of the rates), or lemons, share × multiplier."
     nodes = analysis.classes[0].nodes
     if nodes is not None and math.isfinite(nodes.gamma_shape):
         yield (
-            f"All causes: alike AIC {nodes.aic_alike:.1f}; gamma {_show(nodes.gamma_shape)}, {nodes.aic_gamma:.1f};"
+            f"All causes: alike AIC {nodes.aic_alike:.1f}; gamma {show(nodes.gamma_shape)}, {nodes.aic_gamma:.1f};"
             f" lemons {nodes.lemon_share:.1%} at {nodes.lemon_multiplier:.3g} times, {nodes.aic_lemons:.1f}."
         )
+    few = [short(one.name) for one in analysis.classes if one.nodes and one.events < FEWEST]
+    if few:
+        yield from wrapped_text(f"Too few events to tell how unlike the nodes are, below {FEWEST}: {', '.join(few)}.")
     if not log.named:
         yield "No nodes are named: rates are events of the job per node-hour of its nodes, not a rate of hardware."
     if any(one.repair.known for one in analysis.classes):
@@ -116,26 +114,26 @@ def _classes(analysis: Analysis) -> Iterator[str]:
 def _class(one: ClassFit) -> list[str]:
     lives, nodes = one.lives, one.nodes
     shape = (
-        f"{_show(lives.shape)} ({_show(lives.shape_low)}–{_show(lives.shape_high)}) {_best(lives.fits)}"
+        f"{within_interval(lives.shape, lives.shape_low, lives.shape_high)} {best(lives.fits)}"
         if lives and lives.fits
         else "–"
     )
     return [
-        _short(one.name), f"{one.events:,}",
+        short(one.name), f"{one.events:,}",
         f"{one.rate * 1e6:.4g} ({one.rate_low * 1e6:.3g}–{one.rate_high * 1e6:.3g})",
         f"{1 / one.rate:,.0f}" if one.rate < 1e-2 else f"{1 / one.rate:.3g}", shape,
-        _show(nodes.variance_over_mean) if nodes else "–", f"{nodes.worst_tenth:.0%}" if nodes else "–", _frailty(one),
+        show(nodes.variance_over_mean) if nodes else "–", f"{nodes.worst_tenth:.0%}" if nodes else "–", _frailty(one),
     ]  # fmt: skip
 
 
 def _repairs(analysis: Analysis) -> Iterator[str]:
     heading = ["class", "down times", "median h", "mean h", "best by AIC", "unavailability"]
     heading += ["law for a study", "its median h", "beyond longest"]
-    yield from _table([heading, *(_repair(one) for one in analysis.classes)])
+    yield from table([heading, *(_repair(one) for one in analysis.classes)])
     yield "Unavailability: down node-hours / node-hours, overlaps of one node once, nothing beyond the window. The law"
     yield "for a study keeps the mean, and the median or (sq) the mean of squares; beyond longest: its share of"
     yield "node-hours in outages longer than any of the log."
-    bad = [_short(one.name) for one in analysis.classes if one.repair.misfits]
+    bad = [short(one.name) for one in analysis.classes if one.repair.misfits]
     if bad:
         yield f"No lognormal fits the down times of {', '.join(bad)}:"
         yield "its median is off by half or more, or over 10 % of node-hours lie beyond the longest. It keeps the mean."
@@ -147,14 +145,14 @@ def _repair(one: ClassFit) -> list[str]:
     lost = "–" if math.isnan(down.unavailability) else f"{down.unavailability:.3%}"
     law = f"{down.kind or '–'}{f' {down.sigma:.3g}' * (down.sigma > 0)}{' (sq)' * (down.keeps == 'squares')}"
     return [
-        _short(one.name),
+        short(one.name),
         f"{down.known}{unknown}",
-        _show(down.median_h),
-        _show(down.mean_h),
-        _best(down.fits),
+        show(down.median_h),
+        show(down.mean_h),
+        best(down.fits),
         lost,
         law,
-        _show(down.law_median_h),
+        show(down.law_median_h),
         f"{down.beyond:.1%}" if down.known else "–",
     ]
 
@@ -166,112 +164,6 @@ def _frailty(one: ClassFit) -> str:
     if nodes.best == "lemons":
         return f"lemons {nodes.lemon_share:.1%} × {nodes.lemon_multiplier:.3g}"
     return f"gamma {nodes.gamma_shape:.3g}" if nodes.best == "gamma" else "alike"
-
-
-def _steps(analysis: Analysis) -> Iterator[str]:
-    steps = analysis.steps
-    yield (
-        f"steps of the rate (penalty {steps.penalty:.3g} = 2 ln(bins) in log-likelihood for each,"
-        f" bins of {steps.bin_h:.3g} h, simultaneous starts as one):"
-    )
-    if len(steps.starts_h) == 1:
-        yield "  none: the rate is even"
-        return
-    spans = [
-        f"from {start / 24:.4g} d × {factor:.3g}" for start, factor in zip(steps.starts_h, steps.factors, strict=True)
-    ]
-    yield from _wrapped(spans)
-
-
-def _model(analysis: Analysis) -> Iterator[str]:
-    model = analysis.model
-    strictness = RUNGS[analysis.rung][0]
-    drift = "an even rate"
-    if model.drift:
-        drift = f"{len(model.drift)} stretches of the rate shared by all"
-        drift += f" (penalty {strictness:g} ln(bins), bins of {model.bin_h:.3g} h)"
-    many = len(model.sources)
-    yield f"model for a study: {many} class{'es' if many > 1 else ''}, {drift}"
-    joint = next((one for one in model.sources if one.name == JOINT), None)
-    if joint is not None:
-        sizes = ", ".join(f"{size} nodes {share:.1%}" for size, share in joint.sizes[:6])
-        more = " …" if len(joint.sizes) > 6 else ""
-        yield f"  joint starts (two nodes or more {_within(model.joint_h)}): {joint.events} events; {sizes}{more}"
-        if model.chance:
-            yield f"    about {model.chance} pairs of them are neighbours by chance, judged by the gaps just longer"
-    elif analysis.log.named:
-        yield "  no joint starts: never two nodes within the window of joint starts"
-    yield from (f"  {_short(one.name)}: {_recurs(one)}" for one in model.sources if one.again)
-
-
-def _within(hours: float) -> str:
-    return f"within {hours * 60:.3g} min" if hours else "at one instant"
-
-
-def _recurs(one: Source) -> str:
-    return (
-        f"{one.again:.1%} of failures are followed by another of the same node after a Weibull gap"
-        f" (shape {one.gap_shape:.3g}, mean {one.gap_mean_h:.4g} h)"
-    )
-
-
-def _trip(analysis: Analysis) -> Iterator[str]:
-    if not analysis.checks:
-        yield f"round trip: not run, and no recurrence fitted, above {LARGEST:,} events; cut the log with --where"
-        return
-    many = analysis.replications
-    yield f"round trip: {many} logs simulated from the section over the same window and nodes, seed {analysis.seed}"
-    heading = ["statistic", "data", "simulated 95 %", "median", "within"]
-    names = {"mtbf_h": "MTBF h", "gap_shape": "gap shape", "fano_24h": "Fano 24 h"}
-    rows = []
-    for one in analysis.checks:
-        band = "–" if math.isnan(one.low) else f"{_show(one.low)}–{_show(one.high)}"
-        verdict = "no figure" if math.isnan(one.data) else "yes" if one.holds else "NO"
-        rows.append([f"{one.row}: {names[one.name]}", _show(one.data), band, _show(one.median), verdict])
-    yield from _table([heading, *rows])
-    missed = misses(analysis)
-    if missed:
-        yield "The simulated logs do not have: " + "; ".join(f"{names[one.name]} {one.row}" for one in missed) + "."
-    else:
-        yield "The simulated logs have every one of these statistics."
-    if analysis.rung:
-        yield "The steps of the rate were made finer until this held or came closest: a calibration, no forecast."
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns as wide as they need: the first to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip()
-
-
-def _wrapped(items: Sequence[str]) -> Iterator[str]:
-    line = " "
-    for item in items:
-        if len(line) + len(item) > _WIDTH - 2:
-            yield line.rstrip()
-            line = " "
-        line += f" {item};"
-    yield line.rstrip(";")
-
-
-def _best(fits: Sequence[Fit]) -> str:
-    return fits[0].kind if fits else "–"
-
-
-def _show(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 30 else name[:29] + "…"
-
-
-def _hours(hours: float) -> str:
-    return f"{hours:,.5g} h" + (f" ({hours / 24:.4g} d)" if hours >= 48 else "")
 
 
 def _fields(one: Any) -> dict[str, Any]:

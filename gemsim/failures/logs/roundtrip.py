@@ -27,7 +27,8 @@ Floats = NDArray[np.float64]
 HOUR = 3600.0
 FEWEST = 100
 LEVEL = 0.95
-_ROWS = ("as logged", "joint starts as one")
+JOINED = "joint starts as one"
+_ROWS = ("as logged", JOINED)
 _NAMES = ("mtbf_h", "gap_shape", "fano_24h")
 
 

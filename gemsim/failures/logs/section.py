@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from gemsim.failures.logs.fit import Analysis
 from gemsim.failures.logs.model import JOINT, Source
 from gemsim.failures.logs.repair import Repair
+from gemsim.failures.logs.wording import within
 
 _DETECT = "10 s  # assumption: a log of outages does not say how soon they were seen"
 _REPAIR = "2.2 h  # assumption, not in this log: Delta's spare study, arXiv 2503.11901"
@@ -113,7 +114,8 @@ def _why(one: Source, analysis: Analysis, source: str) -> str:
     log, repair = analysis.log, one.repair
     parts = [f"{source}: {one.events} events"]
     if one.name == JOINT:
-        parts[0] += " on two nodes or more that start " + _within(analysis.model.joint_h)
+        parts[0] += " on two nodes or more that start " + within(analysis.model.joint_h)
+        parts[0] += f", {round(analysis.model.joint.chance)} starts that chance explains left out"
     parts.append(f"in {log.window_h:,.0f} h on {log.nodes:,} nodes (fitted by gemsim fit)")
     if repair.kind:
         parts.append(
@@ -129,10 +131,6 @@ def _kept(repair: Repair) -> str:
         return f"{mean} and {median} kept"
     squares = " and mean of squares" if repair.keeps == "squares" else ""
     return f"{mean}{squares} kept, {median} (of the law {repair.law_median_h:.4g} h)"
-
-
-def _within(hours: float) -> str:
-    return f"within {hours * 60:.3g} min" if hours else "at one instant"
 
 
 def _whole(sizes: tuple[tuple[int, float], ...]) -> list[tuple[int, float]]:

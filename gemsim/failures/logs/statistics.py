@@ -35,6 +35,8 @@ class Row:
     shape_low: float  # 95 %, profile likelihood
     shape_high: float
     fano_24h: float  # nan below two whole days
+    node_variance_over_mean: float  # of the counts of nodes: 1 if all are alike; nan where nodes are not counted
+    node_worst_tenth: float  # share of the events on the tenth of the nodes with most
 
     @property
     def wide_h(self) -> tuple[float, float]:
@@ -71,8 +73,15 @@ def gap_shape(times_h: Floats) -> float:
     return fit_weibull(gaps).shape if varied(gaps) else math.nan
 
 
-def row(name: str, times_h: Floats, window_h: float) -> Row:
-    """The line of starts `times_h`, counted from the beginning of the window."""
+def unevenness(counts: Ints) -> tuple[float, float]:
+    """Variance over mean of the counts of nodes, healthy ones among them, and the share of the worst tenth of them."""
+    variance = float(counts.var(ddof=1) / counts.mean()) if len(counts) > 1 else math.nan
+    worst = np.sort(counts)[::-1][: max(1, len(counts) // 10)].sum()
+    return variance, float(worst / counts.sum())
+
+
+def row(name: str, times_h: Floats, window_h: float, counts: Ints | None = None) -> Row:
+    """The line of starts `times_h`, counted from the beginning of the window; `counts` are those of each node."""
     count = len(times_h)
     low, high = poisson_interval(count)
     gaps = np.diff(np.sort(times_h))
@@ -83,6 +92,7 @@ def row(name: str, times_h: Floats, window_h: float) -> Row:
     return Row(
         name, count, window_h / count, window_h / high, window_h / low if low else math.inf, len(gaps) - len(real),
         fits, math.nan if weibull is None else weibull.shape, shape_low, shape_high, fano(times_h, window_h),
+        *(unevenness(counts) if counts is not None else (math.nan, math.nan)),
     )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 DAY_H = 24.0
 _MOST_BINS = 8000
 _FEWEST_BINS = 48
+FEWEST = 20
+"""Events below which no step is looked for: a handful lies unevenly whatever the rate does."""
+
 STRICT = 2.0
 """Penalty of one change in units of ln(bins): by simulation a constant rate gets a step in under 5 % of logs."""
 
@@ -39,12 +42,13 @@ class Steps:
 
 
 def find_steps(times_h: Floats, window_h: float, *, strictness: float = STRICT, bin_h: float | None = None) -> Steps:
-    """The steps of the rate of events at `times_h`; each must gain strictness x ln(bins) in log-likelihood."""
+    """The steps of the rate of events at `times_h`; each must gain strictness x ln(bins) in log-likelihood.
+    None are looked for below FEWEST events."""
     bins = _bins(window_h, bin_h)
     width = window_h / bins
     counts = np.bincount(np.minimum((times_h / width).astype(np.int64), bins - 1), minlength=bins)
     penalty = strictness * math.log(bins)
-    edges = _partition(counts, penalty)
+    edges = _partition(counts, penalty) if len(times_h) >= FEWEST else [0, bins]
     sums = [int(counts[a:b].sum()) for a, b in pairwise(edges)]
     lengths = [width * (b - a) for a, b in pairwise(edges)]
     return Steps(tuple(width * edge for edge in edges[:-1]), tuple(sums), tuple(lengths), penalty, width)

@@ -1,4 +1,4 @@
-"""Absolute times of a log to hours: ISO 8601, one form and one kind of zone throughout."""
+"""Absolute times of a log to hours: ISO 8601, all with a zone or all without."""
 
 from __future__ import annotations
 
@@ -11,40 +11,46 @@ from numpy.typing import NDArray
 
 from gemsim import units
 from gemsim.errors import UnitError, ValueRefused, show
+from gemsim.failures.logs.lines import Place
 
 _FORM = "ISO 8601 throughout, all with a zone or all without, e.g. 2024-03-30T12:00:00Z"
+_WINDOW = "a length such as '348 d', or 'FROM to TO'"
 _SECONDS = 3600.0
 
 
 def elapsed_hours(
-    texts: Sequence[str], origin: str | None, *, where: str, empty: bool = False
+    texts: Sequence[str], origin: str | None, *, name: str, place: Place, empty: bool = False
 ) -> tuple[NDArray[np.float64], str]:
     """Hours from `origin` (the earliest of them if None) and that origin as text; `empty` ones are nan.
 
-    Offsets are taken into account; a mixture of times with and without a zone, or with different offsets, is refused:
-    it shows two clocks, and nothing says which rows a change of clock falls between. Raises ValueRefused.
+    Offsets are taken into account, so they may change, as with daylight saving. A mixture of times with and without
+    a zone is refused: nothing says what those without it mean. Raises ValueRefused.
     """
+    where = f"{place.path}: {name}"
     moments: list[datetime | None] = []
-    for row, text in enumerate(texts, start=1):
-        moments.append(_moment(text, row, where, empty))
+    for row, text in enumerate(texts):
+        moments.append(_moment(text, row, where, place, empty))
     known = [moment for moment in moments if moment is not None]
-    _one_zone([*known, *([_origin(origin, where)] if origin else [])], where)
+    _all_or_none([*known, *([_origin(origin, where)] if origin else [])], where)
     zero = _origin(origin, where) if origin else min(known)
     hours = [math.nan if one is None else (one - zero).total_seconds() / _SECONDS for one in moments]
     return np.array(hours), zero.isoformat()
 
 
 def window_hours(text: str) -> tuple[float | None, float, str | None]:
-    """(start h or None, length h, origin or None) of a window: "348 d", "201.5 h to 488.65 h" or "ISO to ISO"."""
+    """(start h or None, length h, origin or None) of a window: "348 d", "-10 h to 488.65 h" or "ISO to ISO"."""
     first, joined, last = text.partition(" to ")
     if not joined:
-        return None, _hours(text), None
+        length = _hours(text)
+        if length < 0:
+            raise ValueRefused(f"--window: negative ({show(text)})", _WINDOW)
+        return None, length, None
     try:
         begin, end = _hours(first), _hours(last)
         origin = None
     except ValueRefused:
         start, stop = _origin(first.strip(), "--window"), _origin(last.strip(), "--window")
-        _one_zone([start, stop], "--window")
+        _all_or_none([start, stop], "--window")
         begin, end, origin = 0.0, (stop - start).total_seconds() / _SECONDS, start.isoformat()
     if end <= begin:
         raise ValueRefused(f"--window: ends before it begins ({show(text)})", "FROM to TO")
@@ -52,27 +58,26 @@ def window_hours(text: str) -> tuple[float | None, float, str | None]:
 
 
 def _hours(text: str) -> float:
+    bare = text.strip()
     try:
-        hours = units.parse(text.strip(), "time") / _SECONDS
+        return units.parse(bare, "time") / _SECONDS
     except UnitError as error:
-        if text.strip().replace(".", "", 1).isdigit():
-            raise ValueRefused(
-                f"--window: a number without a unit ({show(text)})", "a length such as '348 d', or 'FROM to TO'",
-                f"write '{text.strip()} d' for days",
-            ) from error  # fmt: skip
+        if bare.removeprefix("-").replace(".", "", 1).isdigit():
+            what, todo = (
+                f"--window: a number without a unit ({show(text)})",
+                f"write '{bare} h' for hours, '{bare} d' for",
+            )
+            raise ValueRefused(what, _WINDOW, f"{todo} days") from error
         raise ValueRefused(f"--window: {error}") from error
-    if hours < 0:
-        raise ValueRefused(f"--window: negative ({show(text)})", "a length such as '348 d', or 'FROM to TO'")
-    return hours
 
 
-def _moment(text: str, row: int, where: str, empty: bool) -> datetime | None:
+def _moment(text: str, row: int, where: str, place: Place, empty: bool) -> datetime | None:
     if not text and empty:
         return None
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise ValueRefused(f"{where}: not an ISO 8601 time in row {row} of those kept ({show(text)})", _FORM) from None
+        raise ValueRefused(f"{where}: not an ISO 8601 time in {place.line(row)} ({show(text)})", _FORM) from None
 
 
 def _origin(text: str, where: str) -> datetime:
@@ -82,8 +87,9 @@ def _origin(text: str, where: str) -> datetime:
         raise ValueRefused(f"{where}: neither a time nor ISO 8601 ({show(text)})", _FORM) from None
 
 
-def _one_zone(moments: list[datetime], where: str) -> None:
-    offsets = {moment.strftime("%z") for moment in moments}
-    if len(offsets) > 1:
-        shown = ", ".join(sorted(one or "none given" for one in offsets))
-        raise ValueRefused(f"{where}: times of {len(offsets)} zones ({shown})", _FORM, "convert them to UTC first")
+def _all_or_none(moments: list[datetime], where: str) -> None:
+    bare = [moment for moment in moments if moment.utcoffset() is None]
+    if bare and len(bare) < len(moments):
+        zoned = next(moment for moment in moments if moment.utcoffset() is not None)
+        shown = f"{zoned.isoformat()} and {bare[0].isoformat()}"
+        raise ValueRefused(f"{where}: times with and without a zone ({shown})", _FORM, "write the zone of each")

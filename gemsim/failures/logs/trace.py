@@ -60,7 +60,8 @@ def digest(path: Path) -> str:
 
 
 def merged(found: Log, merge_h: float) -> Log:
-    """The log without the repeats of a node within `merge_h` hours of the last one kept."""
+    """The log with equal rows once, without the repeats of a node within `merge_h` hours of the last one kept."""
+    found = found.once()
     if merge_h <= 0 or not found.named:
         return found
     return found.only(merge_repeats(found.time_h, found.node, merge_h))
