@@ -16,6 +16,7 @@ from gemsim.analytic.repair import pipeline
 from gemsim.errors import NotCovered
 from gemsim.failures.classes import FailureClass, factor_at
 from gemsim.scenario import Scenario
+from gemsim.scenario.shop import units_per_failure
 
 UNSURE = 0.03  # of what the mean field says that it changes, beside times away of 0.7 to 1.4 times its own
 
@@ -43,7 +44,8 @@ def evened(scenario: Scenario, *, running: float, within: float) -> list[Even]:
     after a failure in which a second one costs less than a first. Raises NotCovered.
     """
     rates = [_leaving(scenario, kind) for kind in scenario.classes]
-    leaving = sum(rates) / scenario.platform.grid.count("node")  # of any node, per second
+    nodes = sum(rate * units_per_failure(scenario, kind) for rate, kind in zip(rates, scenario.classes, strict=True))
+    leaving = nodes * scenario.fleet.spares.unit / scenario.platform.grid.count("node")  # of any node, per second
     found = []
     for kind, own in zip(scenario.classes, rates, strict=True):
         one = Even(kind)
@@ -56,7 +58,7 @@ def evened(scenario: Scenario, *, running: float, within: float) -> list[Even]:
 
 
 def _leaving(scenario: Scenario, kind: FailureClass) -> float:
-    """Nodes per second that this class sends away."""
+    """Failures per second of this class that send nodes away."""
     return kind.rate if kind.action == "replace" else 0.0
 
 
@@ -109,7 +111,9 @@ def _idle(scenario: Scenario) -> float:
 def _way(scenario: Scenario, running: float) -> tuple[float, float]:
     """Mean seconds in repair, and the chance that it makes a device ordinary."""
     plan = scenario.fleet.repair
-    rates = [(_leaving(scenario, kind), kind.repair.mean) for kind in scenario.classes]
+    rates = [
+        (_leaving(scenario, kind) * units_per_failure(scenario, kind), kind.repair.mean) for kind in scenario.classes
+    ]
     total = sum(rate for rate, _ in rates)
     if plan is None:
         return sum(rate * mean for rate, mean in rates) / total, 0.0
@@ -134,7 +138,7 @@ def _followed(scenario: Scenario, one: Even, within: float) -> Even:
         unsure += law.again * min(1.0, law.gap.mean / scenario.horizon)
     if kind.action == "replace":
         # alone 1 - again of the rate; a device that is back in the job by then can still be struck
-        kind = _scaled(kind, 1.0 - law.again)
+        kind = replace(_scaled(kind, 1.0 - law.again), recurrence=None)
         nodes = scenario.platform.grid.count("node")
         unsure += law.again * nodes / (nodes + scenario.spare_nodes) * float(law.gap.sf(max(kind.repair.mean, within)))
     elif kind.scope == "memory" and kind.uncontained_action == "replace" and kind.contained < 1.0:

@@ -86,7 +86,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         stops=lambda branch: lost.stops(scenario, branch),
     )
     said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out}
-    return said | (per_failure(others, found) if any(one.batch for one in scenario.classes) else others)
+    return said | (per_failure(scenario, others, found) if any(one.batch for one in scenario.classes) else others)
 
 
 def _with_waits(

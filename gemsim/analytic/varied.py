@@ -15,6 +15,7 @@ from gemsim.protection.batch import events
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
+from gemsim.scenario.shop import met
 
 Numbers = dict[str, Any]
 LACKING = "lacking"  # share of the time in which nodes are lacking: no column, but what a step of the rate changes
@@ -152,10 +153,16 @@ def _strays(evens: Sequence[Even]) -> float:
     )
 
 
-def per_failure(numbers: dict[str, float], found: Sequence[Branch]) -> dict[str, float]:
-    """The same where a stop strikes several units: each of them is a failure, and what a stop costs is theirs."""
+def per_failure(scenario: Scenario, numbers: Numbers, found: Sequence[Branch]) -> Numbers:
+    """The same where a stop strikes several units: each of them is a failure, and what a stop costs is theirs. Units
+    that go together, as the GPUs of a node that is replaced, are one."""
     stops = sum(branch.rate for branch in found)
-    units = sum(branch.rate / sum(share for _, share in events(branch.kind)) for branch in found)
+    units = sum(
+        branch.rate
+        / sum(share for _, share in events(branch.kind))
+        * (met(scenario, branch.kind) if branch.action == "replace" else 1.0)
+        for branch in found
+    )
     each = units / stops if stops else 1.0
     changed = {"failures_analytic": each, "cost_s_per_failure_analytic": 1.0 / each}
     changed["wasted_s_per_failure_analytic"] = 1.0 / each

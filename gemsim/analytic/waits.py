@@ -98,7 +98,7 @@ def demand(scenario: Scenario, found: Sequence[Branch], running: float) -> Deman
     nodes = scenario.platform.grid.count("node")
     idle = sum(k.rate for k in scenario.classes if k.fails_idle and k.exposure == "wall") / nodes
     if scenario.fleet.repair is not None:
-        mean = pipeline(total * plan.unit, scenario.fleet.repair).mean
+        mean = pipeline(total, scenario.fleet.repair).mean
     else:
         mean = repair / total if total else 0.0
     many = any(units > 1 and not _in_batches(found, units, plan.unit) for units in sizes)

@@ -106,14 +106,25 @@ def replaced(kind: FailureClass) -> float:
 
 def units_per_failure(scenario: Scenario, kind: FailureClass) -> float:
     """Units of nodes that go for each failure of a class; of GPUs struck together those of one node are one."""
-    grid, unit = scenario.platform.grid, scenario.fleet.spares.unit
-    damage = consequence(
+    hosts, unit = _taken(scenario, kind), scenario.fleet.spares.unit
+    return len({host // unit for host in hosts} or {0}) * blocks_per_device(scenario, kind, len(hosts) or 1)
+
+
+def met(scenario: Scenario, kind: FailureClass) -> float:
+    """Failures that meet a device in the job, for each of the devices struck, where they take nodes out: the first of a
+    node or rack leaves its place empty, and others of it at the same instant strike nothing. What follows another on
+    its device comes alone."""
+    again = 0.0 if kind.recurrence is None else kind.recurrence.again
+    return again + (1.0 - again) * blocks_per_device(scenario, kind, len(_taken(scenario, kind)) or 1)
+
+
+def _taken(scenario: Scenario, kind: FailureClass) -> frozenset[int]:
+    """Hosts that go with one device whose node is replaced."""
+    return consequence(
         mode=scenario.restart.mode, nature=nature_of(kind.scope, contained=False, region="", action="replace"),
-        action="replace", gpu=0, grid=grid, hit=None, survives=kind.process_survives,
+        action="replace", gpu=0, grid=scenario.platform.grid, hit=None, survives=kind.process_survives,
         replace_unit=scenario.replace_unit,
-    )  # fmt: skip
-    units = len({host // unit for host in damage.hosts} or {0})
-    return units * blocks_per_device(scenario, kind, len(damage.hosts) or 1)
+    ).hosts  # fmt: skip
 
 
 def blocks_per_device(scenario: Scenario, kind: FailureClass, nodes: int) -> float:

@@ -30,6 +30,8 @@ run: {horizon: 60 d, replications: 1}
 """
 NODE = "{name: node, scope: node, rate: 20 / 1000 node d, detect: 1 min, action: replace, REPAIR MORE}"
 GPU = "{name: gpu, scope: gpu, rate: 2.5 / 1000 gpu d, detect: 1 min, action: reset, MORE}"
+GONE = GPU.replace("action: reset", "action: replace, repair: {kind: exponential, mean: 1 d}")
+TOGETHER = "batch: {sizes: [[1, 0.5], [16, 0.5]], within: rack}"
 DAY_OUT = "repair: {kind: exponential, mean: 1 d}"
 FEW = "spare_nodes: 3, spare_activation: 2 min,"
 MANY = "spare_nodes: 400, spare_activation: 2 min,"
@@ -56,6 +58,7 @@ JOBS: dict[str, Callable[[], Scenario]] = {
     "gamma devices": lambda: job(GPU, more="frailty: {kind: gamma, shape: 0.1}"),
     "lemons that come back": lambda: job(NODE, more=LEMONS, spares="spare_nodes: 20, spare_activation: 2 min,"),
     "batches": lambda: job(NODE, more="batch: {sizes: [[1, 0.9], [3, 0.1]], within: cluster}"),
+    "GPUs of a node struck together": lambda: job(GONE, more="common_cause: {beta: 0.5, within: rack}"),
     "drift": lambda: job(NODE, more="drift: [[0 d, 0.5], [30 d, 2.5]]"),
     "followers of those replaced": lambda: job(
         NODE, more="recurrence: {again: 0.46, gap: {kind: weibull, shape: 0.5, mean: 100 h}}"
@@ -77,6 +80,25 @@ MORE_JOBS: dict[str, Callable[[], Scenario]] = {
         NODE,
         more="frailty: {kind: lemons, share: 0.15, multiplier: 10, of: good}",
         **hot("hot: 20", "{name: a, time: {kind: exponential, mean: 20 h}, silent: 0.3}"),
+    ),
+    "followers of batches that are replaced": lambda: job(
+        GONE, more=f"{TOGETHER}, recurrence: {{again: 0.3, gap: {{kind: weibull, shape: 0.5, mean: 100 h}}}}"
+    ),
+    "racks through crews": lambda: job(
+        NODE,
+        **hot(
+            "hot: 16, unit: rack, activation: {hot: 0 s}", "{name: a, time: {kind: exponential, mean: 5 h}, crews: 1}"
+        )
+        | {"spares": "replace: rack,"},
+    ),
+    "lemons in racks": lambda: job(
+        NODE,
+        more=LEMONS,
+        **hot(
+            "hot: 40, unit: rack, activation: {hot: 0 s}",
+            "{name: a, time: {kind: exponential, mean: 20 h}, silent: 0.5}",
+        )
+        | {"spares": "replace: rack,"},
     ),
     "a common cause": lambda: job(NODE, more="common_cause: {beta: 0.3, within: rack}"),
     "followers": lambda: job(GPU, more="recurrence: {again: 0.46, gap: {kind: weibull, shape: 0.5, mean: 100 h}}"),
@@ -179,6 +201,13 @@ def test_lemons_that_never_leave_are_caught() -> None:
 
     must_reject(
         lambda: check(JOBS["lemons that come back"](), 10), replaced("gemsim.analytic.evened:in_the_job", all_stay)
+    )
+
+
+def test_each_gpu_of_a_node_that_leaves_counted_is_caught() -> None:
+    must_reject(
+        lambda: check(JOBS["GPUs of a node struck together"](), 16),
+        replaced("gemsim.analytic.varied:met", lambda _: lambda scenario, kind: 1.0),
     )
 
 
