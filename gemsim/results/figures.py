@@ -57,6 +57,9 @@ def fit_figure(analysis: Analysis) -> tuple[bytes, bytes]:
 def _gaps(axes: Any, analysis: Analysis, simulated: list[Floats]) -> None:
     """Survival of the gaps that are not zero: data, the model's band, and the two laws often taken instead."""
     gaps = _positive(np.diff(np.sort(analysis.log.time_h)))
+    if not len(gaps):
+        axes.set(xlabel="gap between starts, h", ylabel="share longer")
+        return
     x = np.geomspace(gaps.min(), gaps.max(), 120)
     curves = np.array([_survival(_positive(np.diff(one)), x) for one in simulated if len(one) > 2])
     if len(curves):

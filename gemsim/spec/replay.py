@@ -22,7 +22,7 @@ from gemsim.failures.logs.replay import caution, usual_block
 from gemsim.failures.logs.times import window_hours
 from gemsim.failures.logs.trace import Replay, digest, merged, repair_law
 from gemsim.spec.laws import LawSpec
-from gemsim.spec.types import YEARS_100, Model, PositiveTime, SelfRead, Time, WholeNumber, assumed, sourced
+from gemsim.spec.types import Model, PositiveTime, SelfRead, Time, WholeNumber, assumed, sourced
 
 TRACES = "GEMSIM_TRACES"  # environment: a folder in which logs are looked for
 HOUR = 3600.0
@@ -265,9 +265,6 @@ def _observed(request: Request, merge_h: float, file: tuple[int, int], beside: t
 
 def _refuse_absurd(path: Path, log: Log) -> None:
     """Numbers that no study can hold: a wrong unit of time."""
-    down = log.downtime_h[~np.isnan(log.downtime_h)]
-    if len(down) and float(down.max()) * HOUR > YEARS_100:
-        raise ValueRefused(f"{path}: an outage of {float(down.max()):.3g} h", "at most 100 years", "times are in hours")
     if len(log.time_h) > log.node_hours * HOUR:
         raise ValueRefused(f"{path}: more than one failure per node and second", "fewer", "times are in hours")
 

@@ -13,6 +13,7 @@ from gemsim.cli.main import main
 from gemsim.failures.logs.chance import Joint, expected, find_joint
 from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.model import JOINT, fit_model
+from gemsim.failures.logs.ticks import resolution
 from tests import statcheck
 from tests.faults import must_reject, replaced
 from tests.logs.synthetic import as_csv, log_of, write
@@ -48,13 +49,25 @@ def dense(rng: np.random.Generator) -> tuple[Floats, float]:
     return np.concatenate([rng.random(1000) * 7660.0, 7660.0 + rng.random(1000) * 340.0]), 0.0
 
 
+def off_the_hour(rng: np.random.Generator) -> tuple[Floats, float]:
+    """Whole hours on a clock that is seven minutes off."""
+    times = even(rng)[0]
+    return np.floor(times[times < WINDOW - 1.0]) + 7 / 60, -1.0
+
+
+def full_days(rng: np.random.Generator) -> tuple[Floats, float]:
+    """Whole days with six events each."""
+    return np.floor(rng.random(rng.poisson(2000)) * WINDOW / 24.0) * 24.0, 24.0
+
+
 def independent(make: Callable[[np.random.Generator], tuple[Floats, float]], seed: int) -> Log:
     rng = np.random.default_rng(seed)
     times, tick = make(rng)
+    tick = resolution(times) if tick < 0.0 else tick
     return log_of(np.sort(times), node=rng.integers(0, NODES, len(times)), nodes=NODES, window=WINDOW, tick=tick)
 
 
-@pytest.mark.parametrize("make", [even, hourly, daily, waves, dense])
+@pytest.mark.parametrize("make", [even, hourly, daily, waves, dense, off_the_hour])
 def test_independent_nodes_have_no_joint_starts(make: Callable[[np.random.Generator], tuple[Floats, float]]) -> None:
     """Told in no more than 2 logs in 100, and the number expected by chance is within 5 % of that seen."""
     found = [find_joint(independent(make, seed))[0] for seed in range(200)]
@@ -62,6 +75,26 @@ def test_independent_nodes_have_no_joint_starts(make: Callable[[np.random.Genera
     assert sum(one.told for one in found) < 16
     seen, by_chance = sum(one.seen for one in found), sum(one.chance for one in found)
     assert by_chance == pytest.approx(seen, rel=0.05)
+
+
+def test_ticks_that_are_all_full_tell_nothing() -> None:
+    """Where each day has failures nobody can say how many meet by chance: there is no class of joint starts."""
+    found = [find_joint(independent(full_days, seed))[0] for seed in range(50)]
+    assert sum(one.told for one in found) == 0
+    assert all(one.seen > 1000 for one in found)
+
+
+def check_off_the_hour() -> None:
+    joint, _, _ = find_joint(independent(off_the_hour, 3))
+    assert joint.seen > 150
+    assert not joint.told
+
+
+def test_a_grid_that_does_not_begin_at_zero_is_seen() -> None:
+    def from_zero(_: Callable[..., float]) -> Callable[..., float]:
+        return lambda times: 1.0 if np.all(times == np.round(times)) else 1.0 / 60.0
+
+    must_reject(check_off_the_hour, replaced("tests.logs.test_chance:resolution", from_zero))
 
 
 def check_hourly_class() -> None:

@@ -279,3 +279,84 @@ def test_a_statistic_that_cannot_be_told_is_one_dash(tmp_path: Path, capsys: pyt
     assert "(–" not in shown
     assert "inf" not in shown
     assert " or more" in shown
+
+
+def shown_of(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a run prints, on one line."""
+    assert main(["fit", str(path), "--replications", "100", *words]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_class_called_joint_starts_is_the_users_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    rows = [f"{at!r},{at % 1 * 7:.0f},joint_starts" for at in sorted((rng.random(60) * 1000.0).tolist())]
+    path = write(tmp_path, "time_h,node,component\n" + "\n".join(rows) + "\n")
+    out = tmp_path / "out"
+    shown = shown_of(path, capsys, "--nodes", "8", "--window", "1000 h", "--out", str(out))
+    assert "joint starts (two nodes or more" not in shown
+    assert "no joint starts: " in shown or "no class of joint starts: " in shown
+    assert "on two nodes or more" not in (out / "failures.yaml").read_text()
+
+
+def test_a_log_whose_starts_are_all_one_can_be_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, "time_h,node\n5,a\n5,b\n")
+    shown_of(path, capsys, "--nodes", "10", "--window", "100 h", "--out", str(tmp_path / "out"))
+    assert (tmp_path / "out" / "fit.png").is_file()
+
+
+def test_down_times_of_zero_are_kept_in_the_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(2)
+    rows = [f"{at!r},{number % 8},0" for number, at in enumerate(sorted((rng.random(60) * 1000.0).tolist()))]
+    path = write(tmp_path, "time_h,node,downtime_h\n" + "\n".join(rows) + "\n")
+    shown_of(path, capsys, "--nodes", "8", "--window", "1000 h", "--out", str(tmp_path / "out"))
+    assert "repair: 0 h" in (tmp_path / "out" / "failures.yaml").read_text()
+
+
+def test_equal_rows_that_chance_makes_on_a_coarse_clock_are_all_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """800 failures of 8 nodes in whole days of 8,064 h: about 119 pairs meet by chance."""
+    rng = np.random.default_rng(3)
+    rows = sorted(
+        (24 * int(day), int(node)) for day, node in zip(rng.integers(0, 336, 800), rng.integers(0, 8, 800), strict=True)
+    )
+    path = write(tmp_path, "time_h,node\n" + "".join(f"{at},{node}\n" for at, node in rows))
+    shown = shown_of(path, capsys, "--nodes", "8", "--window", "8064 h")
+    assert "another in every column: chance makes as many on this clock and these nodes (up to 11" in shown
+    assert "same-node repeats merged (off) 800" in shown
+
+
+def test_times_that_were_rounded_to_hours_in_part_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(4)
+    minutes = np.floor(rng.random(2000) * 8000.0 * 60.0) / 60.0
+    mixed = np.sort(np.where(rng.random(2000) < 0.2, np.floor(minutes), minutes))
+    for times, told in ((mixed, True), (np.sort(minutes), False)):
+        path = write(tmp_path, "time_h,node\n" + "".join(f"{at:.4f},{i % 500}\n" for i, at in enumerate(times)))
+        shown = shown_of(path, capsys, "--nodes", "500", "--window", "8000 h")
+        assert ("starts lie on whole hours, 1.67% would" in shown) is told
+
+
+def test_a_thin_start_counts_joint_starts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first of eight batches at 150 h of 1,000: one time in four. As 80 events it would be one in 400,000."""
+    rows = "".join(f"{150 + 105 * batch},{10 * batch + one}\n" for batch in range(8) for one in range(10))
+    path = write(tmp_path, "time_h,node\n" + rows)
+    assert "thin start" not in shown_of(path, capsys, "--nodes", "100", "--window", "1000 h")
+
+
+@pytest.mark.parametrize(
+    ("text", "window", "words"),
+    [
+        ("time_h,node\n500,a\n500,a\n", "1000 h", "one event, written 2 times; two or more"),
+        ("time_h,node,downtime_h\n5,a,1e300\n7,b,1\n", "1000 h", "an outage of 1e+300 h (line 2); at most 100 years"),
+        ("time_h,node\n5,a\n7,b\n", "-10 to 1000 h", "--window: a number without a unit ('-10')"),
+        ("time_h,node\n5,a\n7,b\n", "0 h to inf h", "'inf h'"),
+        ("time_h,node\n5,a\n7,b\n", "2024-01-01 to 2024-02-01", "ISO times, but 'time_h' counts hours"),
+    ],
+)
+def test_what_cannot_be_counted_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, window: str, words: str
+) -> None:
+    assert main(["fit", str(write(tmp_path, text)), "--nodes", "10", "--window", window]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.count("\n") == 1

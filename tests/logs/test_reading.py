@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from gemsim.errors import ValueRefused
-from gemsim.failures.logs.clean import Log, clean, resolution
+from gemsim.failures.logs.clean import Log, clean
 from gemsim.failures.logs.exposure import read_exposure
 from gemsim.failures.logs.meta import read_meta
 from gemsim.failures.logs.read import Where, parse_columns, parse_where, read_log
+from gemsim.failures.logs.ticks import resolution
 from gemsim.failures.logs.times import window_hours
 from tests.logs.synthetic import write
 
@@ -257,8 +258,26 @@ def test_a_fleet_that_varies_is_counted_by_hand(tmp_path: Path) -> None:
     [
         ([24.0, 240.0], 24.0), ([1.0, 5.0], 1.0), ([0.017, 33.35, 7.583], 1 / 60), ([93.492, 104.4912], 0.0024),
         ([0.5, 1.123456789], 0.0), ([2.0 * i for i in range(1, 14)], 2.0), ([0.1 * i for i in range(1, 14)], 0.1),
-        ([2.0, 4.0, 6.0], 1.0), ([0.0731, 5.1234, 9.8765], 1e-4),
+        ([2.0, 4.0, 6.0], 1.0), ([0.0731, 5.1234, 9.8765], 1e-4), ([i + 7 / 60 for i in range(1, 14)], 1.0),
+        ([24.0 * i + 6.0 for i in (*range(1, 13), 15)], 24.0),
     ],
 )  # fmt: skip
 def test_the_grid_of_the_starts_is_seen(times: list[float], tick: float) -> None:
     assert resolution(np.array(times)) == tick
+
+
+def test_days_of_a_clock_with_daylight_saving_are_a_grid_of_days(tmp_path: Path) -> None:
+    days = [f"2024-03-{day}T00:00:00+0{1 if day < 32 else 2}:00,a\n" for day in range(20, 32)]
+    days += [f"2024-04-{day:02d}T00:00:00+02:00,b\n" for day in range(1, 13)]
+    rows = read_log(write(tmp_path, "start,node\n" + "".join(days)))
+    log = clean(rows, nodes=2, begin_h=0.0, window_h=1000.0)
+    assert log.tick_h == 24.0
+    assert np.diff(log.time_h).min() == 23.0
+
+
+def test_spaces_around_headings_are_none_of_the_name(tmp_path: Path) -> None:
+    rows = read_log(write(tmp_path, "time_h, node ,component\n5, a,gpu\n7,b ,nic\n"))
+    assert rows.node is not None
+    assert rows.node.names == ("a", "b")
+    assert rows.foreign == ()
+    assert read_log(write(tmp_path, "time_h,node,\n5,a,\n7,b,\n")).foreign == ()

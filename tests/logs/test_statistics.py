@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gemsim.failures.logs import chance, fleet, repair, steps
+from gemsim.failures.logs import chance, fleet, model, repair, steps
 from gemsim.failures.logs.at_once import at_once
+from gemsim.failures.logs.clean import Log
 from gemsim.failures.logs.clock import Clock
 from gemsim.failures.logs.statistics import fano, gap_shape, joint_starts, merge_repeats, row
 from tests import statcheck
@@ -253,6 +254,26 @@ def test_joint_starts_are_of_several_nodes() -> None:
     assert together.tolist() == [True, True, False, True, True, False]
     assert repeats.tolist() == [False, False, True, False, False, False]
     assert chance.members(log_of([1.0, 1.0], node=[0, 0]), 0.1)[0].tolist() == [False, False]
+
+
+def alone(seed: int) -> Log:
+    """150 failures of 20 nodes that are alike, each by itself."""
+    rng = np.random.default_rng(seed)
+    return log_of(np.sort(rng.random(150) * 8000.0), node=rng.integers(0, 20, 150), nodes=20, window=8000.0)
+
+
+def check_no_repeats() -> None:
+    """Repeats are told in up to 1 of 100 logs without any: 10 of 200 have a chance of 4e-5 then."""
+    told = sum(model.fit_model(alone(seed)).sources[0].again > 0.0 for seed in range(200))
+    assert told < 10
+
+
+def test_independent_nodes_have_no_repeats() -> None:
+    check_no_repeats()
+
+
+def test_repeats_told_from_too_little_are_noticed() -> None:
+    must_reject(check_no_repeats, replaced("gemsim.failures.logs.model:GAIN", lambda _: 2.5))
 
 
 def check_repeats() -> None:

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsim.failures.logs.clean import Log
-from gemsim.failures.logs.statistics import joint_starts
+from gemsim.failures.logs.statistics import MINUTES_10_H, joint_starts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-MINUTES_10_H = 1.0 / 6.0
 LEVEL = 0.01
 """Chance of so many joint starts of independent nodes from which on there are none to tell."""
 
@@ -79,8 +78,9 @@ def find_joint(log: Log) -> tuple[Joint, Bools, Bools]:
     together, repeats = members(log, within)
     groups = joint_starts(log.time_h, within)[together]
     seen = len(groups) - len(np.unique(groups))
-    firsts = np.unique(joint_starts(log.time_h, within), return_index=True)[1]
-    chance, nearby = expected(log.time_h[firsts], log.window_h, within, log.tick_h)
+    _, firsts, sizes = np.unique(joint_starts(log.time_h, within)[~repeats], return_index=True, return_counts=True)
+    firsts = np.flatnonzero(~repeats)[firsts]
+    chance, nearby = expected(log.time_h[firsts], log.window_h, within, log.tick_h, sizes)
     alone = 1.0 - float(((np.bincount(log.node) / len(log.time_h)) ** 2).sum()) if log.named else 0.0
     joint = Joint(wanted, within, seen, chance * alone, _tail(seen, chance * alone, nearby, len(firsts)))
     if not joint.told:
@@ -90,9 +90,12 @@ def find_joint(log: Log) -> tuple[Joint, Bools, Bools]:
     return joint, together, repeats
 
 
-def expected(starts_h: Floats, window_h: float, within_h: float, tick_h: float) -> tuple[float, int]:
+def expected(
+    starts_h: Floats, window_h: float, within_h: float, tick_h: float, sizes: Ints | None = None
+) -> tuple[float, int]:  # fmt: skip
     """How many starts follow another within `within_h` by chance, at the rate nearby of these first starts of groups,
-    and how many pairs of them that rate was counted from."""
+    and how many pairs of them that rate was counted from. `sizes`: nodes of each group; where all ticks nearby are full
+    they do not say how full, and a group is taken for chance as it is."""
     reach = within_h if tick_h == 0 else (math.floor(within_h / tick_h + 1e-6) + 0.5) * tick_h
     near, far = (_NEAR * reach, _FAR * reach) if within_h > 0 else (tick_h / 2, _TICKS * tick_h)
     if near == 0.0:  # no tick and no window: nothing meets by chance
@@ -106,6 +109,8 @@ def expected(starts_h: Floats, window_h: float, within_h: float, tick_h: float) 
     unit = reach if within_h > 0 else tick_h
     cells = np.maximum((clipped[1] - clipped[0] + clipped[3] - clipped[2]) / unit, 1.0)
     many = _extra(pairs, cells, ticks=within_h == 0)
+    if within_h == 0 and sizes is not None:
+        many = np.where(pairs >= cells - 0.5, np.maximum(many, sizes - 1.0), many)
     even = _extra(np.array([1.0]) * len(starts_h), np.array([window_h / unit]), ticks=within_h == 0)
     # Rates that vary make more than an even one, never fewer.
     return max(float(many.sum()), float(even[0]) * len(starts_h)), int(pairs.sum()) // 2

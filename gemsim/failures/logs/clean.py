@@ -13,20 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsim.errors import ValueRefused
+from gemsim.failures.logs.copies import written_twice
 from gemsim.failures.logs.exposure import Exposure
 from gemsim.failures.logs.read import Rows
+from gemsim.failures.logs.statistics import MINUTES_10_H, joint_starts
+from gemsim.failures.logs.ticks import resolution, rounded
+from gemsim.failures.logs.wording import counted
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Grid in hours, and how far printed times may lie off it: three digits print a minute to 5e-4 h.
-_TICKS_H = (
-    (24.0, 1e-6), (1.0, 6e-4), (0.5, 6e-4), (0.25, 6e-4), (0.1, 1e-6), (1 / 12, 6e-4), (1 / 60, 6e-4), (0.01, 1e-6),
-    (0.0024, 1e-5), (0.001, 1e-7), (1 / 3600, 6e-5), (1e-4, 1e-8),
-)  # fmt: skip
-_ENOUGH = 12  # starts from which on a common multiple of a grid is no accident
 _STRETCH = 0.01  # a window this much shorter than its log was rounded; more is a wrong window
 _THIN = 0.01  # chance of so late a first event at a constant rate below which it is told
+_LONGEST_H = 100 * 8766.0  # of an outage
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,10 @@ def clean(
         raise ValueRefused(
             f"{rows.path}: one event", "two or more: one says nothing of how often or how regular", "take a longer log"
         )
+    if (rows.downtime_h > _LONGEST_H).any():
+        row = int(np.flatnonzero(rows.downtime_h > _LONGEST_H)[0])
+        what = f"{rows.path}: an outage of {rows.downtime_h[row]:.3g} h ({rows.place.line(row)})"
+        raise ValueRefused(what, "at most 100 years", "times are in hours; leave it empty where it is not known")
     if (rows.downtime_h < 0).any():
         row = int(np.flatnonzero(rows.downtime_h < 0)[0])
         what = f"{rows.path}: a down time is negative ({rows.downtime_h[row]:g} h, {rows.place.line(row)})"
@@ -97,35 +100,28 @@ def clean(
     node, names, total = _nodes(rows, nodes, exposure, notes)
     node = node[order]
     _downtimes(down, time_h, node, window, notes)
+    copies = rows.copies[order] if names and rows.copies.any() else None
+    if copies is not None and count - int(copies.sum()) < 2:
+        raise ValueRefused(
+            f"{rows.path}: one event, written {count} times",
+            "two or more: one says nothing of how often or how regular", "take a longer log",
+        )  # fmt: skip
     _thin_start(time_h, window, notes)
     kinds = rows.component.names if rows.component is not None else ("all",)
     kind = rows.component.codes[order] if rows.component is not None else np.zeros(count, dtype=np.int64)
     notes.add(
         len(rows.foreign), f"columns not used: {', '.join(rows.foreign[:8])}{' …' if len(rows.foreign) > 8 else ''}"
     )
-    copies = rows.copies[order] if names and rows.copies.any() else None
+    tick = resolution(rows.clock_h)
+    notes.add(bool(uneven := rounded(rows.clock_h, tick)), uneven)
     _repeats(time_h, node, names, merge_h, notes)
-    _twice(time_h, node, names, copies, merge_h, notes)
+    copies, said = written_twice(time_h, node, copies, tick, window, told=merge_h == 0)
+    notes.lines += said if names else []
     hours = exposure.node_hours if exposure is not None else total * window
     return Log(
         time_h, node, kind, tuple(name or "(empty)" for name in kinds), down, window, total, hours,
-        names, resolution(rows.time_h), begin, rows.path.name, exposure, tuple(notes.lines), copies,
+        names, tick, begin, rows.path.name, exposure, tuple(notes.lines), copies,
     )  # fmt: skip
-
-
-def resolution(time_h: Floats) -> float:
-    """The coarsest of the usual grids (day, hour, minutes, 0.1 h and its tenths, 0.0001 d, second), or of its
-    multiples, that all starts lie on; 0 if none."""
-    for tick, slack in _TICKS_H:
-        steps = np.round(time_h / tick)
-        if float(np.abs(time_h - steps * tick).max()) <= slack:
-            many = int(np.gcd.reduce(steps.astype(np.int64))) if len(time_h) >= _ENOUGH else 1
-            return tick * max(many, 1)
-    return 0.0
-
-
-def _some(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def _window(rows: Rows, begin_h: float | None, window_h: float | None, notes: _Notes) -> tuple[float, float]:
@@ -154,7 +150,7 @@ def _window(rows: Rows, begin_h: float | None, window_h: float | None, notes: _N
     if beyond > 0:
         late = int((rows.time_h > begin + window_h).sum())
         notes.lines.append(
-            f"{_some(late, 'outage starts', 'outages start')} up to {beyond:.4g} h after the window ends: counted,"
+            f"{counted(late, 'outage starts', 'outages start')} up to {beyond:.4g} h after the window ends: counted,"
             f" and the window is stretched from {window_h:g} to {window_h + beyond:g} h"
         )
         window_h += beyond
@@ -211,17 +207,17 @@ def _downtimes(down: Floats, time_h: Floats, node: Ints, window: float, notes: _
         notes.lines.append("no down time is known: no repair law, no unavailability")
         return
     notes.add(unknown, f"{unknown} of {count} down times are empty: not known, left out of the repair law, never 0")
-    notes.add(zero, f"{_some(zero, 'down time is', 'down times are')} 0 h: kept as real")
+    notes.add(zero, f"{counted(zero, 'down time is', 'down times are')} 0 h: kept as real")
     past = int((time_h + down > window).sum())
     notes.add(
         past,
-        f"{_some(past, 'outage outlives', 'outages outlive')} the window: clipped for unavailability,"
+        f"{counted(past, 'outage outlives', 'outages outlive')} the window: clipped for unavailability,"
         " whole in the repair law",
     )
     lapped = overlapping(time_h, np.nan_to_num(down), node)
     notes.add(
         lapped,
-        f"{_some(lapped, 'outage begins', 'outages begin')} before the last one of the node ended:"
+        f"{counted(lapped, 'outage begins', 'outages begin')} before the last one of the node ended:"
         " that time is counted once",
     )
 
@@ -238,42 +234,21 @@ def overlapping(time_h: Floats, down: Floats, node: Ints) -> int:
 
 def _thin_start(time_h: Floats, window: float, notes: _Notes) -> None:
     """A first event later than a constant rate explains: nobody may have logged yet."""
-    first, count = float(time_h[0]), len(time_h)
+    first, count = float(time_h[0]), len(np.unique(joint_starts(time_h, MINUTES_10_H)))
     notes.add(
         first > 0 and (1.0 - first / window) ** count < _THIN,
-        f"thin start: the first event comes at {first:.4g} h, {first * count / window:.1f} mean gaps into the window;"
-        " if logging began later, give --window 'FROM to TO'",
+        f"thin start: the first event comes at {first:.4g} h, {first * count / window:.1f} mean gaps into the window"
+        " (starts within 10 min as one); if logging began later, give --window 'FROM to TO'",
     )
 
 
 def _repeats(time_h: Floats, node: Ints, named: bool, merge_h: float, notes: _Notes) -> None:
     same = int(((np.diff(np.sort(time_h))) == 0).sum())
     notes.add(
-        same, f"{_some(same, 'gap is', 'gaps are')} zero (starts at one time): left out of gap fits, shown in the table"
+        same,
+        f"{counted(same, 'gap is', 'gaps are')} zero (starts at one time): left out of gap fits, shown in the table",
     )
     if named and merge_h == 0:
         notes.lines.append(
             "same-node repeats are not merged (--merge is off: outages that have an end are events of their own)"
         )
-
-
-def _twice(
-    time_h: Floats, node: Ints, named: bool, copies: NDArray[np.bool_] | None, merge_h: float, notes: _Notes
-) -> None:
-    """Rows equal in every column are one record written twice; other events of one node and instant may be."""
-    if not named:
-        return
-    order = np.lexsort((time_h, node))
-    again = int(((np.diff(time_h[order]) == 0) & (np.diff(node[order]) == 0)).sum())
-    equal = 0 if copies is None else int(copies.sum())
-    notes.add(
-        equal,
-        f"{_some(equal, 'row equals', 'rows equal')} another in every column: one record written twice, counted once"
-        " but in the first row of the table",
-    )
-    more = again - equal
-    notes.add(
-        more if merge_h == 0 else 0,
-        f"{_some(more, 'event starts', 'events start')} at the instant of another of the same node, with other columns"
-        " that differ: counted; --merge '1 s' counts each instant once, or remove them",
-    )

@@ -61,6 +61,7 @@ class Rows:
     read: int  # rows in the file, kept or not
     origin: str  # what time 0 is, where the log has absolute times
     foreign: tuple[str, ...]  # columns of the file that are not used
+    clock_h: Floats  # the starts as their clock showed them: apart from time_h where offsets change
     copies: Bools  # rows that equal an earlier one in every column; never where no column names nodes
     place: Place
 
@@ -107,6 +108,9 @@ def read_log(
         names["component"] = by
     header = _header(path)
     used = _used(path, header, names, columns or {}, where, by)
+    if origin and "start" not in used:
+        what = f"{path}: the window is given as ISO times, but {show(used['time_h'])} counts hours"
+        raise ValueRefused(what, "a length, or hours of that clock", "e.g. --window '348 d' or '0 h to 348 d'")
     table, rows, at = _table(path, sorted({*used.values(), *(one.column for one in where)}), where)
     if rows == 0:
         raise ValueRefused(f"{path}: no rows below the heading", _WANTED)
@@ -114,12 +118,12 @@ def read_log(
         raise _no_row(path, where, rows)
     text = {name: table.column(column).combine_chunks() for name, column in used.items()}
     place = Place(path, at)
-    time_h, down, zero = _times(place, text, origin)
+    time_h, down, zero, clock_h = _times(place, text, origin)
     labels = {name: _labels(path, text[name]) for name in ("node", "component") if name in text}
     # Without names of nodes equal rows may be two failures within one tick of the clock.
     copies = find_copies(table, lambda: _table(path, header, where)[0]) if "node" in labels else np.zeros(len(at), bool)
     node, component, foreign = labels.get("node"), labels.get("component"), _foreign(header, used, where)
-    return Rows(path, time_h, node, component, down, rows, zero, foreign, copies, place)
+    return Rows(path, time_h, node, component, down, rows, zero, foreign, clock_h, copies, place)
 
 
 def _no_row(path: Path, where: Sequence[Where], rows: int) -> ValueRefused:
@@ -141,22 +145,23 @@ def _no_row(path: Path, where: Sequence[Where], rows: int) -> ValueRefused:
     return ValueRefused(f"{path}: no row of {rows:,} meets --where", "; ".join(allowed), todo)
 
 
-def _times(place: Place, text: Mapping[str, Any], origin: str | None) -> tuple[Floats, Floats, str]:
-    """Starts and lengths of the outages in hours, and the moment that is 0."""
+def _times(place: Place, text: Mapping[str, Any], origin: str | None) -> tuple[Floats, Floats, str, Floats]:
+    """Starts and lengths of the outages in hours, the moment that is 0, and the starts as their clock showed them."""
     if "start" in text:
-        time_h, zero = elapsed_hours(text["start"].to_pylist(), origin, name="start", place=place)
+        time_h, zero, clock_h = elapsed_hours(text["start"].to_pylist(), origin, name="start", place=place)
         end = None
         if "end" in text:
             end = elapsed_hours(text["end"].to_pylist(), zero, name="end", place=place, empty=True)[0]
     else:
         time_h, zero = numbers(place, "time_h", text["time_h"]), ""
+        clock_h = time_h
         if np.isnan(time_h).any():
             line = place.line(int(np.flatnonzero(np.isnan(time_h))[0]))
             raise ValueRefused(f"{place.path}: time_h is empty or nan in {line}", "a start for every failure")
         end = numbers(place, "end_h", text["end_h"]) if "end_h" in text else None
     if "downtime_h" in text:
-        return time_h, numbers(place, "downtime_h", text["downtime_h"]), zero
-    return time_h, np.full(len(time_h), math.nan) if end is None else end - time_h, zero
+        return time_h, numbers(place, "downtime_h", text["downtime_h"]), zero, clock_h
+    return time_h, np.full(len(time_h), math.nan) if end is None else end - time_h, zero, clock_h
 
 
 def _labels(path: Path, column: Any) -> Labels:
@@ -196,7 +201,16 @@ def _number(place: Place, name: str, text: str, row: int) -> float:
 
 
 def _header(path: Path) -> list[str]:
-    """The names in the first line. Refuses what is no text file."""
+    """The names in the first line, without spaces around them. Refuses what is no text file."""
+    names = [name.strip() for name in _headings(path)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueRefused(f"{path}: two columns are called {show(twice[0])}", "a name of its own for each column")
+    return names
+
+
+def _headings(path: Path) -> list[str]:
+    """The names as they are written."""
     try:
         with path.open("rb") as stream:
             head = stream.read(65536)
@@ -215,13 +229,9 @@ def _header(path: Path) -> list[str]:
 
     try:
         line = head.decode("utf-8-sig", errors="strict" if len(head) < 65536 else "ignore").splitlines()[0]
-        names = next(csv.reader([line]))
+        return next(csv.reader([line]))
     except (UnicodeDecodeError, csv.Error, IndexError, StopIteration):
         raise ValueRefused(f"{path}: not a text file in UTF-8", _WANTED) from None
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueRefused(f"{path}: two columns are called {show(twice[0])}", "a name of its own for each column")
-    return names
 
 
 def _used(
@@ -249,7 +259,17 @@ def _used(
 
 def _foreign(header: list[str], used: Mapping[str, str], where: Sequence[Where]) -> tuple[str, ...]:
     known = {*used.values(), *(one.column for one in where)}
-    return tuple(name for name in header if name not in known)
+    return tuple(name for name in header if name and name not in known)
+
+
+def _reading(path: Path) -> Any:
+    """How the file is cut: its own headings, or those without the spaces around them."""
+    from pyarrow import csv
+
+    written, names = _headings(path), _header(path)
+    if written == names:
+        return csv.ReadOptions(block_size=_BLOCK)
+    return csv.ReadOptions(block_size=_BLOCK, column_names=names, skip_rows_after_names=1)
 
 
 def _table(path: Path, columns: Sequence[str], where: Sequence[Where]) -> tuple[Any, int, NDArray[np.int64]]:
@@ -263,7 +283,7 @@ def _table(path: Path, columns: Sequence[str], where: Sequence[Where]) -> tuple[
     kept: list[Any] = []
     at, rows = [np.empty(0, dtype=np.int64)], 0
     try:
-        for batch in csv.open_csv(path, read_options=csv.ReadOptions(block_size=_BLOCK), convert_options=options):
+        for batch in csv.open_csv(path, read_options=_reading(path), convert_options=options):
             trimmed = [compute.utf8_trim_whitespace(column) for column in batch.columns]
             table, chosen = pa.table(trimmed, names=batch.schema.names), np.ones(batch.num_rows, dtype=bool)
             for one in where:

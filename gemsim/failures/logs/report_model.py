@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gemsim.failures.logs.chance import LEVEL, Joint
 from gemsim.failures.logs.fit import LARGEST, RUNGS, Analysis, misses
-from gemsim.failures.logs.model import FEW, JOINT, Source
+from gemsim.failures.logs.model import FEW, Source
 from gemsim.failures.logs.roundtrip import JOINED, Check
 from gemsim.failures.logs.steps import FEWEST
 from gemsim.failures.logs.wording import clock, short, show, span, table, within, wrapped, wrapped_text
@@ -46,9 +46,9 @@ def model_lines(analysis: Analysis) -> Iterator[str]:
         if one.steps != model.drift:
             yield f"  {short(one.name)}: {len(one.steps)} stretches of its own"
     if analysis.log.named:
-        joint = next((one for one in model.sources if one.name == JOINT), None)
+        joint = next((one for one in model.sources if one.sizes), None)
         yield from _joint(model.joint, joint, analysis.log.tick_h)
-        few = [one for one in model.sources if one.name != JOINT and one.events < FEW]
+        few = [one for one in model.sources if not one.sizes and one.events < FEW]
         if few and len(analysis.log.time_h) < LARGEST:
             names = ", ".join(f"{short(one.name)} ({one.events})" for one in few)
             yield from wrapped_text(f"  too few events to tell repeats on a node, from {FEW} of a class on: {names}")

@@ -91,8 +91,8 @@ def simulate(log: Log, model: Model, *, seed: int, replication: int) -> Floats:
             stream = generator(seed, replication, source.name, "spread")
             times[index == number] = _spread(times[index == number], source, stream)
     if log.tick_h > 0:
-        # The log's grid need not begin at its window: starts are rounded on the clock that they were written on.
-        times = np.round((times + log.begin_h) / log.tick_h) * log.tick_h - log.begin_h
+        # The log's grid need not begin at its window: starts are rounded to the grid that its first start lies on.
+        times = np.round((times - log.time_h[0]) / log.tick_h) * log.tick_h + log.time_h[0]
     inside: Floats = np.sort(times[(times >= 0) & (times <= log.window_h)])
     return inside
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from gemsim.failures.logs.fit import Analysis
-from gemsim.failures.logs.model import JOINT, Source
+from gemsim.failures.logs.model import Source
 from gemsim.failures.logs.repair import Repair
 from gemsim.failures.logs.wording import within
 
@@ -102,7 +102,7 @@ def _one(one: Source, analysis: Analysis, source: str, gpus: int, drift: bool) -
 
 def _repair(one: Source) -> str:
     repair = one.repair
-    if not repair.kind or repair.mean_h <= 0:
+    if not repair.kind:
         return _REPAIR
     if repair.kind == "fixed":
         return f"{_number(repair.mean_h)} h"
@@ -113,7 +113,7 @@ def _repair(one: Source) -> str:
 def _why(one: Source, analysis: Analysis, source: str) -> str:
     log, repair = analysis.log, one.repair
     parts = [f"{source}: {one.events} events"]
-    if one.name == JOINT:
+    if one.sizes:
         parts[0] += " on two nodes or more that start " + within(analysis.model.joint_h)
         parts[0] += f", {round(analysis.model.joint.chance)} starts that chance explains left out"
     parts.append(f"in {log.window_h:,.0f} h on {log.nodes:,} nodes (fitted by gemsim fit)")

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DAY_H = 24.0
+MINUTES_10_H = 1.0 / 6.0
 
 
 @dataclass(frozen=True, slots=True)

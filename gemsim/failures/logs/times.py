@@ -20,8 +20,9 @@ _SECONDS = 3600.0
 
 def elapsed_hours(
     texts: Sequence[str], origin: str | None, *, name: str, place: Place, empty: bool = False
-) -> tuple[NDArray[np.float64], str]:
-    """Hours from `origin` (the earliest of them if None) and that origin as text; `empty` ones are nan.
+) -> tuple[NDArray[np.float64], str, NDArray[np.float64]]:
+    """Hours from `origin` (the earliest of them if None), that origin as text, and the hours as the clock on the wall
+    showed them; `empty` ones are nan.
 
     Offsets are taken into account, so they may change, as with daylight saving. A mixture of times with and without
     a zone is refused: nothing says what those without it mean. Raises ValueRefused.
@@ -34,7 +35,11 @@ def elapsed_hours(
     _all_or_none([*known, *([_origin(origin, where)] if origin else [])], where)
     zero = _origin(origin, where) if origin else min(known)
     hours = [math.nan if one is None else (one - zero).total_seconds() / _SECONDS for one in moments]
-    return np.array(hours), zero.isoformat()
+    midnight = zero.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    shown = [
+        math.nan if one is None else (one.replace(tzinfo=None) - midnight).total_seconds() / _SECONDS for one in moments
+    ]
+    return np.array(hours), zero.isoformat(), np.array(shown)
 
 
 def window_hours(text: str) -> tuple[float | None, float, str | None]:
@@ -45,16 +50,25 @@ def window_hours(text: str) -> tuple[float | None, float, str | None]:
         if length < 0:
             raise ValueRefused(f"--window: negative ({show(text)})", _WINDOW)
         return None, length, None
-    try:
+    origin = None
+    if _is_number(first) or _is_number(last):
         begin, end = _hours(first), _hours(last)
-        origin = None
-    except ValueRefused:
+    else:
         start, stop = _origin(first.strip(), "--window"), _origin(last.strip(), "--window")
         _all_or_none([start, stop], "--window")
         begin, end, origin = 0.0, (stop - start).total_seconds() / _SECONDS, start.isoformat()
     if end <= begin:
         raise ValueRefused(f"--window: ends before it begins ({show(text)})", "FROM to TO")
     return begin, end - begin, origin
+
+
+def _is_number(text: str) -> bool:
+    """A number with or without a unit, and no ISO time."""
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        return text.strip().removeprefix("-")[:1].isdigit()
+    return False
 
 
 def _hours(text: str) -> float:

@@ -35,6 +35,11 @@ def wrapped_text(text: str) -> Iterator[str]:
     yield from textwrap.wrap(text, WIDTH, subsequent_indent="    " if text.startswith(" ") else "")
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """A number with the words for one or for many."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def best(fits: Sequence[Fit]) -> str:
     """The name of the first fit."""
     return fits[0].kind if fits else "–"
