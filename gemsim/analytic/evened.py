@@ -43,14 +43,13 @@ def evened(scenario: Scenario, *, running: float, within: float) -> list[Even]:
     """All classes as plain ones, drifts left in. `running`: share of the time in which the job runs; `within`: seconds
     after a failure in which a second one costs less than a first. Raises NotCovered.
     """
-    rates = [_leaving(scenario, kind) for kind in scenario.classes]
-    nodes = sum(rate * units_per_failure(scenario, kind) for rate, kind in zip(rates, scenario.classes, strict=True))
-    leaving = nodes * scenario.fleet.spares.unit / scenario.platform.grid.count("node")  # of any node, per second
+    units = sum(_leaving(scenario, kind) for kind in scenario.classes)
+    leaving = units * scenario.fleet.spares.unit / scenario.platform.grid.count("node")  # of any node, per second
     found = []
-    for kind, own in zip(scenario.classes, rates, strict=True):
+    for kind in scenario.classes:
         one = Even(kind)
         if kind.frailty is not None:
-            one = _unlike(scenario, kind, leaving, own, running)
+            one = _unlike(scenario, kind, leaving, running)
         if kind.recurrence is not None:
             one = _followed(scenario, one, within)
         found.append(one)
@@ -58,8 +57,8 @@ def evened(scenario: Scenario, *, running: float, within: float) -> list[Even]:
 
 
 def _leaving(scenario: Scenario, kind: FailureClass) -> float:
-    """Failures per second of this class that send nodes away."""
-    return kind.rate if kind.action == "replace" else 0.0
+    """Units of nodes (racks, if these go together) per second that this class sends away."""
+    return kind.rate * units_per_failure(scenario, kind) if kind.action == "replace" else 0.0
 
 
 def _scaled(kind: FailureClass, factor: float) -> FailureClass:
@@ -69,7 +68,7 @@ def _scaled(kind: FailureClass, factor: float) -> FailureClass:
     return replace(kind, lifetime=law, frailty=None)
 
 
-def _unlike(scenario: Scenario, kind: FailureClass, leaving: float, own: float, running: float) -> Even:
+def _unlike(scenario: Scenario, kind: FailureClass, leaving: float, running: float) -> Even:
     """Unlike devices: the spread of the job's rate over fleets, and who is in the job. Bad ones are away more often,
     and repair may cure them."""
     law, plan = kind.frailty, scenario.fleet.repair
@@ -82,13 +81,14 @@ def _unlike(scenario: Scenario, kind: FailureClass, leaving: float, own: float, 
     nodes = scenario.platform.grid.count("node")
     per_node = kind.units / nodes
     clock = 1.0 if kind.exposure == "wall" else running
+    own = kind.rate / kind.units if kind.action == "replace" else 0.0
     repair, cured = _way(scenario, running)
     flow = Flow(
         places=kind.units,
         spares=round(scenario.spare_nodes * per_node),
         rate=1.0 / kind.lifetime.mean,
         leaves=own > 0.0,
-        others=max(0.0, leaving - own / kind.units),
+        others=max(0.0, leaving - own),
         repair=repair * clock,
         cured=cured,
         idle=_idle(scenario) if kind.fails_idle and kind.exposure == "wall" else 0.0,
@@ -111,9 +111,7 @@ def _idle(scenario: Scenario) -> float:
 def _way(scenario: Scenario, running: float) -> tuple[float, float]:
     """Mean seconds in repair, and the chance that it makes a device ordinary."""
     plan = scenario.fleet.repair
-    rates = [
-        (_leaving(scenario, kind) * units_per_failure(scenario, kind), kind.repair.mean) for kind in scenario.classes
-    ]
+    rates = [(_leaving(scenario, kind), kind.repair.mean) for kind in scenario.classes]
     total = sum(rate for rate, _ in rates)
     if plan is None:
         return sum(rate * mean for rate, mean in rates) / total, 0.0

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 
-from gemsim.engine.fleet import NOWHERE, Fleet
+from gemsim.engine.fleet import Fleet
+from gemsim.engine.strike import NOWHERE
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
 

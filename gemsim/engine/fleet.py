@@ -15,13 +15,11 @@ from gemsim.engine.claims import HOT, WARM, Taken
 from gemsim.engine.neighbours import Neighbours
 from gemsim.engine.pools import Pools
 from gemsim.engine.rows import Rows
-from gemsim.engine.strike import Strike
+from gemsim.engine.strike import NOWHERE, Strike
 from gemsim.engine.tally import Tally
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.trace import Event, Trace
 from gemsim.scenario import Scenario
-
-NOWHERE = -1
 
 
 class Fleet:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gemsim.engine.faults import Injector
-from gemsim.engine.fleet import NOWHERE, Fleet
+from gemsim.engine.fleet import Fleet
 from gemsim.engine.progress import Progress
-from gemsim.engine.strike import Strike, Striker
+from gemsim.engine.strike import NOWHERE, Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.engine.unseen import Unseen
 from gemsim.engine.verdict import Verdicts

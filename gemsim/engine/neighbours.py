@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gemsim.engine.claims import Near
 from gemsim.engine.standby import renamed
-from gemsim.engine.strike import Strike
+from gemsim.engine.strike import NOWHERE, Strike
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.trace import Event
 from gemsim.scenario.blind import WIDER
@@ -22,7 +22,7 @@ from gemsim.scenario.racks import racks_in, takes_spares, turns, whole_domain
 if TYPE_CHECKING:
     from gemsim.engine.fleet import Fleet
 
-NOWHERE = -1
+T = TypeVar("T")
 
 
 class Neighbours:
@@ -122,14 +122,22 @@ class Neighbours:
         _, places, all_of_them = self.moved
         blocks, hosts, was = frozenset(("node", place) for place in places), frozenset(places), strike.damage
         slots = places if all_of_them else (*strike.slots, *places)
-        found = {"lost": blocks, "hosts": hosts, "disks": hosts, "struck": blocks}
-        found = {name: struck for name, struck in found.items() if getattr(was, name)}
-        if not all_of_them:
-            found = {name: getattr(was, name) | struck for name, struck in found.items()}
+
+        def there(old: frozenset[T], new: frozenset[T]) -> frozenset[T]:
+            if not old:
+                return old  # such a loss is not of this failure
+            return new if all_of_them else old | new
+
         slots = tuple(dict.fromkeys(slots)) if strike.slots else ()
         return replace(
             strike,
-            damage=replace(was, **found),  # type: ignore[arg-type]
+            damage=replace(
+                was,
+                lost=there(was.lost, blocks),
+                hosts=there(was.hosts, hosts),
+                disks=there(was.disks, hosts),
+                struck=there(was.struck, blocks),
+            ),
             slots=slots,
             retired=slots if all_of_them and strike.retired else strike.retired,
         )

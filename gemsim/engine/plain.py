@@ -12,11 +12,11 @@ from math import inf
 
 from gemsim.engine.course import Course, Down, book_all, length
 from gemsim.engine.faults import Injector
-from gemsim.engine.fleet import NOWHERE, Fleet
+from gemsim.engine.fleet import Fleet
 from gemsim.engine.progress import Progress
 from gemsim.engine.recovery import ROUNDING
 from gemsim.engine.stores import Stores
-from gemsim.engine.strike import NO_WARNING, Striker
+from gemsim.engine.strike import NO_WARNING, NOWHERE, Striker
 from gemsim.engine.tally import Tally
 from gemsim.engine.unseen import Unseen
 from gemsim.failures.trace import Event

@@ -16,6 +16,7 @@ from gemsim.scenario import Scenario
 from gemsim.scenario.remaps import served_at_once
 
 NO_WARNING = -1.0
+NOWHERE = -1  # the place, or GPU of the job, of what is not in it
 
 
 @dataclass(slots=True)  # not frozen, which would double the time that it takes to make one

@@ -250,10 +250,10 @@ def test_the_window_of_joint_starts_shrinks_with_the_rate() -> None:
 
 def test_joint_starts_are_of_several_nodes() -> None:
     log = log_of([1.0, 1.0, 1.0, 50.0, 50.05, 80.0], node=[0, 1, 0, 2, 3, 4], window=100.0)
-    together, repeats = chance.members(log, 0.1)
+    together, repeats = chance.members(log, joint_starts(log.time_h, 0.1))
     assert together.tolist() == [True, True, False, True, True, False]
     assert repeats.tolist() == [False, False, True, False, False, False]
-    assert chance.members(log_of([1.0, 1.0], node=[0, 0]), 0.1)[0].tolist() == [False, False]
+    assert chance.members(log_of([1.0, 1.0], node=[0, 0]), np.zeros(2, dtype=np.int64))[0].tolist() == [False, False]
 
 
 def alone(seed: int) -> Log:

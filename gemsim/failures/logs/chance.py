@@ -58,9 +58,8 @@ def joint_window(log: Log) -> tuple[float, float]:
     return wanted, wanted if wanted >= log.tick_h else 0.0
 
 
-def members(log: Log, within_h: float) -> tuple[Bools, Bools]:
+def members(log: Log, groups: Ints) -> tuple[Bools, Bools]:
     """Which events are part of a start of two nodes or more, and which are later repeats of a node within a group."""
-    groups = joint_starts(log.time_h, within_h)
     repeats = np.zeros(len(groups), dtype=bool)
     order = np.lexsort((np.arange(len(groups)), log.node, groups))
     repeats[order[1:]] = (np.diff(groups[order]) == 0) & (np.diff(log.node[order]) == 0)
@@ -75,12 +74,12 @@ def find_joint(log: Log) -> tuple[Joint, Bools, Bools]:
     As many pairs as chance explains are left out; all are where the rest is not told from zero: one-sided, at LEVEL,
     from the conditional binomial law of the starts within the window and those counted nearby."""
     wanted, within = joint_window(log)
-    together, repeats = members(log, within)
-    groups = joint_starts(log.time_h, within)[together]
+    every = joint_starts(log.time_h, within)
+    together, repeats = members(log, every)
+    groups = every[together]
     seen = len(groups) - len(np.unique(groups))
-    _, firsts, sizes = np.unique(joint_starts(log.time_h, within)[~repeats], return_index=True, return_counts=True)
-    firsts = np.flatnonzero(~repeats)[firsts]
-    chance, nearby = expected(log.time_h[firsts], log.window_h, within, log.tick_h, sizes)
+    _, firsts, sizes = np.unique(every[~repeats], return_index=True, return_counts=True)
+    chance, nearby = expected(log.time_h[~repeats][firsts], log.window_h, within, log.tick_h, sizes)
     alone = 1.0 - float(((np.bincount(log.node) / len(log.time_h)) ** 2).sum()) if log.named else 0.0
     joint = Joint(wanted, within, seen, chance * alone, _tail(seen, chance * alone, nearby, len(firsts)))
     if not joint.told:

@@ -266,7 +266,8 @@ def _reading(path: Path) -> Any:
     """How the file is cut: its own headings, or those without the spaces around them."""
     from pyarrow import csv
 
-    written, names = _headings(path), _header(path)
+    written = _headings(path)
+    names = [name.strip() for name in written]
     if written == names:
         return csv.ReadOptions(block_size=_BLOCK)
     return csv.ReadOptions(block_size=_BLOCK, column_names=names, skip_rows_after_names=1)

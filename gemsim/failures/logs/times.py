@@ -77,11 +77,8 @@ def _hours(text: str) -> float:
         return units.parse(bare, "time") / _SECONDS
     except UnitError as error:
         if bare.removeprefix("-").replace(".", "", 1).isdigit():
-            what, todo = (
-                f"--window: a number without a unit ({show(text)})",
-                f"write '{bare} h' for hours, '{bare} d' for",
-            )
-            raise ValueRefused(what, _WINDOW, f"{todo} days") from error
+            what, todo = f"--window: a number without a unit ({show(text)})", "'{0} h' for hours, '{0} d' for days"
+            raise ValueRefused(what, _WINDOW, f"write {todo.format(bare)}") from error
         raise ValueRefused(f"--window: {error}") from error
 
 
