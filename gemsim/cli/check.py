@@ -61,7 +61,7 @@ def _derived(spec: StudySpec) -> None:
         return
     facts = dict(scenario.describe(built))
     notes, kind = facts.pop("notes", None), _KIND[bool(facts.pop("modelled"))]
-    columns = [(name, _plain(value), kind if name == "profile" else "") for name, value in facts.items()]
+    columns = [(name, _plain(value), kind if name == "profile" else _unit(name)) for name, value in facts.items()]
     _table([*scenario.derived(built), _flops(spec), *columns])
     _bullets([*(notes or ()), *said(built), *_scaled(spec)])
 
@@ -184,7 +184,16 @@ def _table(rows: Iterable[Row]) -> None:
             click.echo(f"  {cells[0]:<{first}}{cells[1]:<{second}}{cells[2]}".rstrip())
 
 
+def _unit(column: str) -> str:
+    """What a column without a unit in its name counts in."""
+    from gemsim.spec.columns import COLUMN_MEASURES
+
+    return {"share": "share (1 is all)", "count": "count"}.get(COLUMN_MEASURES.get(column, ""), "")
+
+
 def _plain(value: Any) -> str:
+    if value is None:
+        return "does not apply"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
