@@ -236,12 +236,3 @@ def test_gpus_counted_as_nodes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> N
         lambda: check_arrivals(monkeypatch),
         replaced("gemsim.scenario.shop:units_per_failure", lambda _: lambda *_: 1.0),
     )
-
-
-def test_what_is_derived_has_its_measure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = tmp_path / "study.yaml"
-    study.write_text(text(), encoding="utf-8")
-    assert main(["check", str(study)]) == 0
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "blind_falls_per_run does not apply count" in lines
-    assert "memory_overhead 0 share (1 is all)" in lines

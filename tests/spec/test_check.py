@@ -29,6 +29,8 @@ def test_every_value_has_its_source_and_what_follows_is_derived(
     assert rows["memory.weights"].startswith("memory.weights")
     assert rows["step.flops"].startswith("step.flops not checked")
     assert "modelled, not measured" in rows["profile"]
+    assert rows["memory_overhead"].endswith("share (1 is all)")
+    assert rows["blind_falls_per_run"] == "blind_falls_per_run does not apply count"
     assert any(line.startswith("Design points: 240: ") for line in lines)
     assert rows["runs"].endswith("64 replications")
     assert any(line.split()[:4] == ["failures", "per", "run", "419"] for line in lines)
