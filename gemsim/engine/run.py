@@ -94,6 +94,7 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
         borrowed=pools.borrowed,
         retired=tally.retired,
         by_class=json.dumps(tally.by_class, sort_keys=True),
+        lost_by_class=json.dumps(tally.lost_by_class(), sort_keys=True),
         by_tier=json.dumps(dict(tally.by_tier), sort_keys=True),
         overhead_by_tier=json.dumps(job.ledger.overhead_by_tier, sort_keys=True),
     )

@@ -28,7 +28,7 @@ _COUNTS = (
     *("steps", "failures", "interruptions", "failures_idle", "fallbacks", "rollbacks", "unrecoverable"),
     *("touch_failures", *FLEET),
 )
-_TEXTS = ("by_class", "by_tier", "overhead_by_tier")
+_TEXTS = ("by_class", "lost_by_class", "by_tier", "overhead_by_tier")
 NUMBERS = (*_SECONDS, *_LOSSES, *_COUNTS)
 ROW_COLUMNS = ("point", "replication", *NUMBERS, *_TEXTS)
 
