@@ -1,9 +1,31 @@
-"""What the renewal form takes: classes of interruptions by how they end, and what is first order beside them."""
+"""What the renewal form takes, and what it came to: classes of interruptions by how they end, and what is first order
+beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from gemsim.analytic.capacity import Missing
+from gemsim.analytic.renewal import Interruptions
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.reach import Branch
+from gemsim.scenario import Scenario
+
+NEGLIGIBLE = 1e-5  # share of time, a hundredth of what a run of this size can tell
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one branch put into the groups: how it ends there (restarting, keeping, in_place), its rate per second, the
+    seconds standing still, and per running second what it loses beside (`extra`) or had lost already (`silent`)."""
+
+    branch: Branch
+    ending: str
+    rate: float
+    down: float
+    extra: float = 0.0
+    silent: float = 0.0
 
 
 @dataclass(slots=True)
@@ -16,6 +38,15 @@ class Groups:
     extra: float = 0.0  # further useful seconds lost per running second, to first order
     silent: float = 0.0  # share of the work done that was corrupt when it was done
     doubt: float = 0.0  # error of what is not exact, share of time
+    told: list[Told] = field(default_factory=list)  # by branch, for who asks which failures it was
+
+    def take(self, told: Told) -> None:
+        """Add what a branch puts into the groups."""
+        group: list[tuple[float, float]] = getattr(self, told.ending)
+        group.append((told.rate, told.down))
+        self.extra += told.extra
+        self.silent += told.silent
+        self.told.append(told)
 
     @property
     def rate(self) -> float:
@@ -42,3 +73,34 @@ def joined(classes: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     for rate, seconds in classes:
         rates[seconds] = rates.get(seconds, 0.0) + rate
     return [(rate, seconds) for seconds, rate in rates.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What the renewal form was given and what it came to; `scenario` has the mean time to start a spare.
+
+    `renewal` is `general_ettr` of `tau`, `delta` and `lag` (s); then come first-order losses (`groups`), capacity that
+    is out (`lost`), and the share `out` of the time in which a node is lacking. `degraded`: share of time.
+    """
+
+    scenario: Scenario
+    found: tuple[Branch, ...]
+    main: Checkpoint | None
+    groups: Groups
+    lost: Missing
+    out: float
+    standing: Interruptions
+    pace: float
+    tau: float
+    delta: float
+    lag: float
+    renewal: float
+    degraded: float
+    ettr: float
+    error: float
+    inexact: float
+
+    @property
+    def kind(self) -> str:
+        """exact or first_order."""
+        return "exact" if self.inexact < NEGLIGIBLE else "first_order"

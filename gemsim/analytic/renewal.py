@@ -35,21 +35,13 @@ def roll_back_ettr(tau: float, delta: float, *, rate: float, restart: float = 0.
     return tau / roll_back_segment(tau, delta, rate=rate, restart=restart, down=down)
 
 
-def stall_success(stall: float, *, in_place: float, roll_back: float) -> float:
-    """Probability L that an in-place repair of length `stall` ends before a roll-back failure hits it.
-
-    A hit by another in-place failure starts the stall again. L = phi / (1 - a (1 - phi) / (a + b)),
-    phi = e^(-(a + b) stall), a = `in_place` and b = `roll_back` failures per second. Kind: exact.
-    """
-    _check(roll_back=roll_back)
-    return 1.0 - _stall_failure([(in_place, stall)], roll_back)
-
-
 def mean_stall_success(classes: Classes, *, roll_back: float) -> float:
-    """`stall_success` for several in-place classes where a hit replaces the stall by the hitting class's own.
+    """Probability L that an in-place repair ends before a roll-back failure hits it; classes as (rate, stall seconds).
 
-    Takes phi as its mean over the classes, weighted by rate; so also for a stall drawn afresh at each hit. Where a hit
-    keeps the *longer* stall (the engine's rule) use `interruptions`. Kind: exact for the rule stated.
+    L = phi / (1 - a (1 - phi) / (a + b)), phi = the mean of e^(-(a + b) stall) over the classes, a their rate and b =
+    `roll_back`. A hit by another in-place failure starts the stall again, that of the hitting class; so also for a
+    stall drawn afresh at each hit. Where a hit keeps the *longer* stall (the engine's rule) use `interruptions`. Kind:
+    exact for the rule stated.
     """
     _check(roll_back=roll_back)
     return 1.0 - _stall_failure(classes, roll_back)
@@ -102,8 +94,30 @@ class Interruptions(NamedTuple):
     """Wall seconds per running second (>= 1): one plus the mean time standing still."""
 
 
-def interruptions(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()) -> Interruptions:
-    """Rates of interruptions by how they end, and the time they take, from a linear recursion over classes.
+class Rung(NamedTuple):
+    """Interruptions that begin with one length: rates (per second) of the classes that begin them, and what becomes of
+    them."""
+
+    seconds: float
+    restarting: float
+    keeping: float
+    in_place: float
+    exposure: float
+    """(1 - e^(-total seconds)) / total: mean seconds until the next failure, or to the end."""
+    standing: float
+    """Mean seconds from the first failure until the job runs again."""
+    rolled: float
+    """P(one that is no roll-back is struck by one)."""
+    saved: float
+    """P(a kept restart ends as one)."""
+    kept: float
+    """P(one in place ends as a kept restart)."""
+    still: float
+    """P(one in place ends as one)."""
+
+
+def ladder(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()) -> list[Rung]:
+    """Interruptions by the length they begin with, longest first, from a linear recursion over classes.
 
     Each class is (rate, seconds standing still). Every class keeps firing while the job stands still: a hit by a class
     with time d turns an interruption of length D into one of length max(D, d) from its beginning, and into the graver
@@ -115,25 +129,37 @@ def interruptions(*, restarting: Classes, in_place: Classes = (), keeping: Class
     restarting, in_place, keeping = ([c for c in group if c[0]] for group in (restarting, in_place, keeping))
     milder = [*in_place, *keeping]
     every = [*restarting, *milder]
-    total = math.fsum(rate for rate, _ in every)
-    ladder = _Ladder(sorted({seconds for _, seconds in every}, reverse=True), total)
+    steps = _Ladder(sorted({seconds for _, seconds in every}, reverse=True), math.fsum(rate for rate, _ in every))
     roll_rate = math.fsum(rate for rate, _ in restarting)
     keep_rate = math.fsum(rate for rate, _ in keeping)
 
-    standing = ladder.solve(every, 0.0, lambda level: ladder.exposure[level])
-    rolled = ladder.solve(milder, roll_rate, lambda level: ladder.exposure[level] * roll_rate)
-    saved = ladder.solve(milder, roll_rate, lambda level: ladder.survive[level])
-    kept = ladder.solve(
+    standing = steps.solve(every, 0.0, lambda level: steps.exposure[level])
+    rolled = steps.solve(milder, roll_rate, lambda level: steps.exposure[level] * roll_rate)
+    saved = steps.solve(milder, roll_rate, lambda level: steps.survive[level])
+    kept = steps.solve(
         in_place,
         roll_rate + keep_rate,
-        lambda level: ladder.exposure[level] * math.fsum(rate * saved[max(level, d)] for rate, d in keeping),
+        lambda level: steps.exposure[level] * math.fsum(rate * saved[max(level, d)] for rate, d in keeping),
     )
-    still = ladder.solve(in_place, roll_rate + keep_rate, lambda level: ladder.survive[level])
+    still = steps.solve(in_place, roll_rate + keep_rate, lambda level: steps.survive[level])
+    rungs = []
+    for d in steps.levels:
+        begins = [
+            math.fsum(rate for rate, seconds in group if seconds == d) for group in (restarting, keeping, in_place)
+        ]
+        ends = steps.exposure[d], standing[d], rolled[d], saved[d], kept[d], still[d]
+        rungs.append(Rung(d, begins[0], begins[1], begins[2], *ends))
+    return rungs
+
+
+def interruptions(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()) -> Interruptions:
+    """Rates of interruptions by how they end, and the time they take, over the rungs of `ladder`. Kind: exact."""
+    rungs = ladder(restarting=restarting, in_place=in_place, keeping=keeping)
     return Interruptions(
-        roll_back=roll_rate + math.fsum(rate * rolled[d] for rate, d in milder),
-        keep=math.fsum(rate * saved[d] for rate, d in keeping) + math.fsum(rate * kept[d] for rate, d in in_place),
-        in_place=math.fsum(rate * still[d] for rate, d in in_place),
-        wall_per_running=1.0 + math.fsum(rate * standing[d] for rate, d in every),
+        roll_back=math.fsum(r.restarting + (r.keeping + r.in_place) * r.rolled for r in rungs),
+        keep=math.fsum(r.keeping * r.saved + r.in_place * r.kept for r in rungs),
+        in_place=math.fsum(r.in_place * r.still for r in rungs),
+        wall_per_running=1.0 + math.fsum((r.restarting + r.keeping + r.in_place) * r.standing for r in rungs),
     )
 
 
@@ -169,7 +195,7 @@ def general_ettr(
         rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
     if math.isinf(rates.wall_per_running):
         return 0.0
-    lag = math.exp(-write_lag * math.fsum(rate for rate, _ in restarting))
+    lag = write_lag_factor(math.fsum(rate for rate, _ in restarting), write_lag)
     if wall_anchor:
         return _on_the_wall(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead)
     cycle = tau + delta

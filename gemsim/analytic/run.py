@@ -14,7 +14,7 @@ from gemsim.analytic.copies import both_lost, one_short
 from gemsim.analytic.doubt import doubt, never_hit
 from gemsim.analytic.evened import is_even, run_seconds
 from gemsim.analytic.expected import expected, outcomes, standing_still
-from gemsim.analytic.groups import Groups, joined
+from gemsim.analytic.groups import Groups, Solved, Told, joined
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.remaps import Stops, stops
@@ -31,7 +31,6 @@ from gemsim.scenario import Scenario
 
 WAIT_LIMIT = 1e-4  # share of failures that may find no spare before waiting must be modelled
 ALWAYS = 1e-6  # share of the time in which none is lacking, below which the job does not run
-NEGLIGIBLE = 1e-5  # share of time, a hundredth of what a run of this size can tell
 UNCOVERED_START = 1e-6  # failures per run that no tier recovers before the renewal form breaks down
 
 
@@ -42,51 +41,78 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     else within reach is first order, with the size of the first neglected terms as its error. Unlike devices, failures
     that follow others and drifts become plain classes first (`evened`).
     """
+    return traced(scenario)[0]
+
+
+def traced(scenario: Scenario) -> tuple[dict[str, Any], list[Solved]]:
+    """`predict` with the renewal form behind it: one, or where rates step in time that of each stretch, in order."""
     refuse(scenario)
+    behind: list[Solved] = []
+
+    def steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
+        behind.append(solve(scenario, course=course))
+        return _columns(behind[-1])
+
     even = all(is_even(kind) for kind in scenario.classes)
-    numbers = _steady(scenario) if even else varied(scenario, _steady)
-    return {name: value for name, value in numbers.items() if name != LACKING}
+    numbers = steady(scenario) if even else varied(scenario, steady)
+    found = {name: value for name, value in numbers.items() if name != LACKING}
+    return found, behind if even else behind[1:]  # the first of those that are not even gives the mean rates alone
 
 
-def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
-    """The same for plain classes of constant rates; `course`: how often nodes leave in equal parts of the run, relative
-    to that (none: as if a spare were always at hand)."""
+def _columns(solved: Solved) -> dict[str, Any]:
+    """The columns of the twin, and the share of the time in which nodes are lacking."""
+    scenario = solved.scenario
+    others = expected(
+        scenario,
+        solved.found,
+        ettr=solved.ettr,
+        wall_per_running=solved.standing.wall_per_running / (1.0 - solved.out),
+        standing=solved.groups.standing,
+        degraded=solved.degraded,
+        stops=lambda branch: solved.lost.stops(scenario, branch),
+    )
+    said = {
+        "ettr_analytic": max(0.0, solved.ettr),
+        "analytic_kind": solved.kind,
+        "analytic_error": solved.error,
+        LACKING: solved.out,
+    }
+    batches = any(one.batch for one in scenario.classes)
+    return said | (per_failure(scenario, others, solved.found) if batches else others)
+
+
+def solve(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> Solved:
+    """The renewal form of plain classes of constant rates, with all that went into it. Raises NotCovered.
+
+    `course`: how often nodes leave in equal parts of the run, relative to the mean (none: a spare is always at hand).
+    """
     found, moved = piled_up(scenario, outcomes(scenario))
     main = _main_tier(scenario, found)
     scenario, groups, lost, out = _with_waits(scenario, found, main, course)
     pace = _pace(scenario, main)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
-    kinds = groups.kinds()
-    standing = _interruptions(scenario, groups)
-    ettr = general_ettr(
-        steps * pace,
+    tau, standing = steps * pace, _interruptions(scenario, groups)
+    renewal = general_ettr(
+        tau,
         delta,
-        **kinds,
+        **groups.kinds(),
         rates=standing,
         step=pace,
         write_lag=lag,
         overhead=pace / scenario.useful_step - 1.0,
         wall_anchor=main is not None and main.wall_anchor,
     )
-    ettr = (ettr - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
+    ettr = (renewal - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
-    groups.doubt += lost.error + fall_cost(scenario, lost) + moved.doubt(steps * pace)
+    groups.doubt += lost.error + fall_cost(scenario, lost) + moved.doubt(tau)
     ettr *= 1.0 - out
-    error = _error(scenario, groups, ettr, 0.0 if main is None else steps * pace)
+    error = _error(scenario, groups, ettr, 0.0 if main is None else tau)
     inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
-    kind = "exact" if inexact < NEGLIGIBLE else "first_order"
-    others = expected(
-        scenario,
-        found,
-        ettr=ettr,
-        wall_per_running=standing.wall_per_running / (1.0 - out),
-        standing=groups.standing,
-        degraded=degraded,
-        stops=lambda branch: lost.stops(scenario, branch),
-    )
-    said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out}
-    return said | (per_failure(scenario, others, found) if any(one.batch for one in scenario.classes) else others)
+    return Solved(
+        scenario, found, main, groups, lost, out, standing, pace, tau, delta, lag, renewal, degraded, ettr, error,
+        inexact,
+    )  # fmt: skip
 
 
 def _with_waits(
@@ -200,29 +226,27 @@ def _add(
 ) -> None:
     after = own.after(branch)
     down = standing_still(scenario, branch, reset=own.at_once(branch)) + after
-    if branch.ending == "in_place" and after > 0.0:
-        groups.keeping.append((branch.rate, down))
+    if branch.ending in ("in_place", "go_on") and not (branch.ending == "in_place" and after > 0.0):
+        groups.take(Told(branch, "in_place", branch.rate, down, branch.rate * branch.redo * scenario.useful_share))
         return
-    if branch.ending in ("in_place", "go_on"):
-        groups.in_place.append((branch.rate, down))
-        groups.extra += branch.rate * branch.redo * scenario.useful_share
+    if branch.ending in ("in_place", "keep"):
+        groups.take(Told(branch, "keeping", branch.rate, down))
         return
-    if branch.ending == "keep":
-        groups.keeping.append((branch.rate, down))
-        return
-    target = groups.restarting if main is not None and branch.number == main.number else groups.keeping
+    ending = "restarting" if main is not None and branch.number == main.number else "keeping"
+    beside, silent = 0.0, 0.0
+    if ending == "keeping":
+        extra = _older(scenario, branch.number)
+        beside = branch.rate * extra
+        groups.doubt += beside * beside
+    if branch.kind.scope == "silent":
+        silent = branch.rate * branch.kind.detect.mean
+        groups.doubt += silent**2
     leaves = branch.action == "drain_and_reset"
     share = (1.0 if leaves else served) if _refills_memory(scenario, branch) else 0.0
     for weight, reset in ((share, True), (1.0 - share, False)):
         if weight > 0.0:
-            target.append((branch.rate * weight, standing_still(scenario, branch, reset=True) if reset else down))
-    if target is groups.keeping:
-        extra = _older(scenario, branch.number)
-        groups.extra += branch.rate * extra
-        groups.doubt += branch.rate * extra * branch.rate * extra
-    if branch.kind.scope == "silent":
-        groups.silent += branch.rate * branch.kind.detect.mean
-        groups.doubt += (branch.rate * branch.kind.detect.mean) ** 2
+            still = standing_still(scenario, branch, reset=True) if reset else down
+            groups.take(Told(branch, ending, branch.rate * weight, still, beside * weight, silent * weight))
 
 
 def _refills_memory(scenario: Scenario, branch: Branch) -> bool:
