@@ -22,7 +22,7 @@ from gemsim.spec.yaml import Path, Tree, dotted
 
 def point_of(raw: dict[str, Any]) -> dict[str, Any]:
     """A raw study without what it varies: the raw form of a design point."""
-    return {key: value for key, value in raw.items() if key not in ("sweep", "compare", "quick")}
+    return {key: value for key, value in raw.items() if key not in ("sweep", "compare", "quick", "uncertain")}
 
 
 def in_order(problems: list[Problem]) -> list[Problem]:
@@ -34,14 +34,16 @@ def in_order(problems: list[Problem]) -> list[Problem]:
 
 
 class Draft:
-    """The raw tree of one design point in the making."""
+    """The raw tree of one design point in the making; uncertain inputs have their nominal values unless told not to."""
 
-    def __init__(self, tree: Tree, raw: dict[str, Any] | None = None) -> None:
+    def __init__(self, tree: Tree, raw: dict[str, Any] | None = None, *, settle: bool = True) -> None:
         self.tree = tree
         given = tree.data if raw is None else raw
         self.raw = normalised(given)
         self.named = _named(given.get("protection"), ("protection",))
         self.origins: list[tuple[Path, Path]] = []
+        for path, value in tree.nominal.items() if settle else ():
+            assign(self.raw, locate(self.raw, path), value)
 
     def put(self, path: str, value: Any, source: Path) -> None:
         """Put a value at a path; `source` is its place in the file. Raises ValueRefused where there is no such path."""

@@ -33,7 +33,18 @@ _PAIRED = ("run.seed", "run.replications")
 def normalised(raw: Raw) -> Raw:
     """A deep copy with short forms written out and empty optional sections left out."""
     tree = {key: copy.deepcopy(value) for key, value in raw.items()}
-    for key in ("sweep", "compare", "quick", "require", "restart", "fleet", "protection", "notes", "profile"):
+    for key in (
+        "sweep",
+        "compare",
+        "quick",
+        "require",
+        "uncertain",
+        "restart",
+        "fleet",
+        "protection",
+        "notes",
+        "profile",
+    ):
         if tree.get(key, ...) is None:
             del tree[key]
     for section, key in _SHORT.items():

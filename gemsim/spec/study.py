@@ -19,6 +19,8 @@ from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
 from gemsim.spec.systems import expand, names_system
 from gemsim.spec.types import Label, Model, SelfRead, refuse_unknown, sourced
+from gemsim.spec.uncertain import Law
+from gemsim.spec.uncertain_text import Laws
 from gemsim.spec.workload import ParallelSpec, WorkloadSpec
 
 MOST_POINTS = 1_000_000
@@ -157,7 +159,7 @@ Tiers = Annotated[tuple[Annotated[TierSpec, BeforeValidator(read_tier)], ...], B
 
 
 class StudySpec(Model):
-    """One study, or one design point of it (then without sweep, compare and quick)."""
+    """One study, or one design point of it (then without sweep, compare, quick and uncertain)."""
 
     title: str
     notes: str = ""
@@ -167,6 +169,7 @@ class StudySpec(Model):
     failures: FailuresSpec
     fleet: FleetSpec = sourced("cluster.spare_nodes; nothing else", default_factory=FleetSpec)
     protection: Tiers = sourced("nothing is protected", ())
+    uncertain: Annotated[dict[str, Law], Laws()] = Field(default_factory=dict)
     sweep: SweepSpec = Field(default_factory=SweepSpec)
     compare: dict[Annotated[str, Label()], dict[str, Any]] = Field(default_factory=dict)
     require: Annotated[dict[str, Requirement], _Requirements()] = Field(default_factory=dict)
