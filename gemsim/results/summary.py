@@ -20,6 +20,7 @@ from gemsim.results import estimate
 from gemsim.results.choice import Candidate, Choice, choose
 from gemsim.results.estimate import Floats, Interval
 from gemsim.results.families import Family, GroupKey, families
+from gemsim.results.inputs import INPUT_COLUMNS, Inputs, input_columns, input_difference
 from gemsim.results.ledger import LEDGER
 from gemsim.results.rows import FLEET
 from gemsim.results.runs import by_design, recoveries
@@ -28,6 +29,7 @@ RESULT_COLUMNS = (
     *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
     *("fleet_diff", "fleet_diff_lo", "fleet_diff_hi"),
+    *INPUT_COLUMNS,
     *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
     *("cost_s_per_failure_analytic", "overhead_analytic"),
@@ -87,6 +89,7 @@ class Point:
     static: Mapping[str, Any] = field(default_factory=dict)
     twin: Mapping[str, Any] = field(default_factory=dict)
     protection: GroupKey = ()  # what it varies of the protection
+    inputs: Inputs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
     row |= {"variant": point.variant, "feasible": bool(point.id), "reason": point.reason or failure, "point": point.id}
     row |= {"best": False, "tied": False, "replications": 0}
     row |= {name: point.static.get(name) for name in (*_STATIC, *_PROFILE)}
-    row |= {name: point.twin.get(name) for name in _TWIN}
+    row |= {name: point.twin.get(name) for name in _TWIN} | input_columns(point.inputs)
     if run is not None and len(run["wall_s"]):
         row |= _numbers(run)
         row["z_analytic"] = _z(row, _ettr(run))
@@ -231,9 +234,11 @@ def _mark(members: Sequence[Point], rows: Sequence[Row], choice: Choice) -> None
     """Write what a group's choice says into the rows of its points."""
     differences = {rows[index]["point"]: interval for index, interval in choice.differences.items()}
     tied = {rows[index]["point"] for index in choice.tied}
+    reference = next((point.inputs for point in members if point.index == choice.reference), None)
     for point in members:
         if point.id in differences:
             rows[point.index] |= _bounds("ettr_diff", differences[point.id])
+            rows[point.index] |= input_difference(point.inputs, reference)
             rows[point.index]["tied"] = point.id in tied
     if choice.best is not None:
         rows[choice.best]["best"] = True

@@ -27,6 +27,13 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "fleet_diff": "share",
     "fleet_diff_lo": "share",
     "fleet_diff_hi": "share",
+    "ettr_input_lo": "share",
+    "ettr_input_hi": "share",
+    "ettr_diff_input_lo": "share",
+    "ettr_diff_input_hi": "share",
+    "input_draws": "count",
+    "input_failures": "count",
+    "input_note": "text",
     "ettr_analytic": "share",
     "analytic_kind": "text",
     "analytic_error": "share",
@@ -79,5 +86,6 @@ COLUMN_MEASURES: dict[str, Measure] = {
 JUDGED = (  # against the best of those that meet the bounds
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi"),
     *("fleet_diff", "fleet_diff_lo", "fleet_diff_hi"),
+    *("ettr_diff_input_lo", "ettr_diff_input_hi"),
 )
 SUMMARY_COLUMNS: tuple[str, ...] = tuple(COLUMN_MEASURES)

@@ -57,7 +57,9 @@ def _inline(tree: Tree) -> dict[str, Law]:
         try:
             slot = None if path is None else slot_at(raw, path)
         except ValueRefused as refused:
-            slot = None if "ambiguous" not in refused.what else _complain(tree, at, refused)
+            slot = None
+            if "ambiguous" in refused.what:
+                _complain(tree, at, refused)
         if slot is None or path is None:
             continue
         tree.keys[UNCERTAIN, path] = tree.values[UNCERTAIN, path] = tree.values[at]
@@ -103,7 +105,7 @@ def nominal(law: Law) -> Any:
         return law.value(law.nominal)
     if dimension == "rate":
         return units.format(units.Rate(law.nominal, law.per), "rate")
-    return units.format(law.nominal, dimension)  # type: ignore[call-overload]
+    return units.format(law.nominal, dimension)  # type: ignore[arg-type]
 
 
 def slot_at(raw: dict[str, Any], path: str) -> Slot | None:
@@ -146,7 +148,7 @@ def _written(raw: dict[str, Any], path: str, slot: Slot) -> float | units.Rate |
         if not isinstance(at, dict | list):
             at = at if at is not None and place[number:] == ("mean",) else None  # a plain time stands for its law
             break
-        at = at[part] if isinstance(part, int) else at.get(part)
+        at = at[part] if isinstance(at, list) else at.get(part)  # type: ignore[index]
     if at is None:
         return None
     if isinstance(at, dict):

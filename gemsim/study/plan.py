@@ -18,6 +18,7 @@ from gemsim.spec.printing import canonical_yaml, study_hash
 from gemsim.study.design import designs_of
 from gemsim.study.points import Model
 from gemsim.study.sweep import Plan
+from gemsim.study.uncertain import over_inputs
 
 
 def described(scenario: Scenario) -> dict[str, Any]:
@@ -48,6 +49,7 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> 
         replications=run.replications,
         require=spec.require,
         study_text=canonical_yaml(spec),
+        inputs=partial(over_inputs, loaded, MODEL, run.seed) if spec.uncertain else None,
         facts={"study": loaded.path.name, "title": spec.title, "study_hash": study_hash(spec)},
     )
 

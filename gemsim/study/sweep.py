@@ -39,6 +39,7 @@ class Plan:
     require: Require
     study_text: str  # the resolved study, canonical
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the provenance
+    inputs: Callable[[Sequence[Point], Sequence[DesignPoint]], list[Point]] | None = None  # over the uncertain inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ def sweep(
     point is feasible. A point whose simulation fails is reported, and the rest goes on.
     """
     points, scenarios, faults = realise(plan.designs, plan.resolve, model)
+    if plan.inputs is not None:
+        points = plan.inputs(points, plan.designs)
     with locked(folder):
         store = RowStore(folder / "rows")
         store.clean()

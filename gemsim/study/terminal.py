@@ -16,6 +16,7 @@ from gemsim.results.summary import EXTRAPOLATED, Row
 from gemsim.scenario.racks import SPARES_NOTE
 from gemsim.study.advice import Group, advice, cautions, pages, recovered, verdict
 from gemsim.study.ceiling import ceiling
+from gemsim.study.certainty import certainty
 from gemsim.study.design import short_names
 from gemsim.study.matrix import matrices
 from gemsim.study.page import TITLE, Page
@@ -102,7 +103,7 @@ def _lines(group: Group, taken: Collection[int] | None) -> list[str]:
         return [verdict(group)]
     short = taken is not None and group.choice.reference not in taken
     judged = [] if taken is not None and group.best is not None else [verdict(group)]
-    return [*judged, *_best_facts(group, spares=not short), *advice(group), ceiling(group)]
+    return [*judged, *certainty(group), *_best_facts(group, spares=not short), *advice(group), ceiling(group)]
 
 
 def groups_of(result: SweepResult) -> list[Group]:
