@@ -19,7 +19,8 @@ def certainty(group: Group) -> Iterator[str]:
         return
     drawn = f"95 %, closed form over {row['input_draws']} draws"
     without = f", {failed} of them without an answer and left out ({note})" if failed else ""
-    yield f"Certainty of ETTR: {half}inputs {row['ettr_input_lo']:.4f} .. {row['ettr_input_hi']:.4f} ({drawn}{without})."
+    reach = f"{row['ettr_input_lo']:.4f} .. {row['ettr_input_hi']:.4f}"
+    yield f"Certainty of ETTR: {half}inputs {reach} ({drawn}{without})."
     yield from _rivals(group)
 
 
