@@ -29,7 +29,8 @@ def _rivals(group: Group) -> Iterator[str]:
     others = [row for row in group.allowed if row is not group.reference and row.get("ettr_diff_input_hi") is not None]
     ahead = [row for row in others if row["ettr_diff_input_hi"] > 2.0 * (row["analytic_error"] or 0.0)]
     if others and not ahead:
-        yield "No draw range of the inputs puts another design ahead of the one with the largest ETTR."
+        yield "Over the draws of the inputs no other design comes out ahead of the one with the largest ETTR."
     if ahead:
         names = ", ".join(group.name(row) for row in ahead[:3]) + (", …" if len(ahead) > 3 else "")
-        yield f"Within the inputs {len(ahead)} of {len(others)} others can come out ahead of the largest ETTR: {names}."
+        count = f"{len(ahead)} of {len(others)} others"
+        yield f"Over the draws of the inputs {count} can come out ahead of the largest ETTR: {names}."

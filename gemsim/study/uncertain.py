@@ -30,7 +30,7 @@ Draw = dict[str, Any]
 
 
 def draws(loaded: LoadedStudy, *, number: int, seed: int) -> list[Draw]:
-    """`number` assignments of all uncertain inputs, a Latin hypercube over their laws (McKay, Beckman, Conover, 1979)."""
+    """`number` assignments of all uncertain inputs: a Latin hypercube over their laws (McKay and others, 1979)."""
     laws = loaded.spec.uncertain
     chances = {path: _hypercube(number, seed, path) for path in laws}
     return [
