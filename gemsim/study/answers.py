@@ -66,7 +66,9 @@ class ClosedForm:
         if name not in found:
             found |= self.model.describe(scenario)
             name = self.output
-        known = [key for key, number in found.items() if isinstance(number, float | int)]
+        known = [
+            key for key, number in found.items() if isinstance(number, float | int) and not isinstance(number, bool)
+        ]
         number = found[refuse_unknown(name, known, "output")]
         if number is None or math.isnan(number):
             raise NotCovered(f"{self.output} is not known there")

@@ -7,6 +7,7 @@ the variance among those, over their laws; the tornado sets each to its 5 % and 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,9 @@ def analyse(
     number: they would describe another set of inputs than the study's.
     """
     study = _Study(answer, laws, base, seed)
+    began = time.perf_counter()
     nominal = answer.value(study.nominal)
+    study.seconds = time.perf_counter() - began
     effects, notes = study.screen(walks, report)
     chosen = _chosen(laws, effects, nominal, notes)
     shares = study.share_out(chosen, rows, report) if chosen else {}
@@ -152,12 +155,13 @@ class _Study:
         self.nominal = {**base, **{path: law.value(law.nominal) for path, law in laws.items()}}
         self.tried: dict[str, Tried] = {}
         self.notes: list[str] = []
+        self.seconds = 0.0  # of one run
 
     def screen(self, walks: int, report: Callable[[str], None]) -> tuple[dict[str, Effect], list[str]]:
         """Elementary effects of all inputs, in units of the output over the central 95 % of each."""
         tried = self.tried["screening"] = Tried()
         design = trajectories(len(self.laws), walks, generator(self.seed, 0, "sensitivity", "morris"))
-        report(f"screening: {walks} walks over {len(self.laws)} inputs, {design[..., 0].size} runs")
+        report(f"screening: {walks} walks over {len(self.laws)} inputs, {self._cost(design[..., 0].size)}")
         low, high = SCREENED
         outcomes = np.array([self._run(tuple(self.laws), low + (high - low) * walk, tried) for walk in design])
         found = morris(design, outcomes, generator(self.seed, 0, "sensitivity", "morris again"))
@@ -175,7 +179,7 @@ class _Study:
         stream = generator(self.seed, 0, "sensitivity", "sobol")
         points = qmc.Sobol(2 * len(chosen), seed=int(stream.integers(2**31))).random(rows)
         blocks = saltelli(points[:, : len(chosen)], points[:, len(chosen) :])
-        report(f"indices: {rows} rows over {len(chosen)} inputs, {len(blocks) * rows} runs")
+        report(f"indices: {rows} rows over {len(chosen)} inputs, {self._cost(len(blocks) * rows)}")
         outcomes = np.array([self._run(tuple(chosen), block, tried) for block in blocks])
         lost = np.isnan(outcomes).any(axis=0).sum()
         if tried.failed > MOST_FAILED * tried.runs:
@@ -190,6 +194,9 @@ class _Study:
             )
         found = sobol(outcomes, generator(self.seed, 0, "sensitivity", "sobol again"))
         return dict(zip(chosen, found, strict=True))
+
+    def _cost(self, runs: int) -> str:
+        return f"{runs:,} runs, about {runs * self.seconds:.0f} s"
 
     def _run(self, paths: tuple[str, ...], chances: Floats, tried: Tried) -> list[float]:
         """The output for rows of quantiles of some inputs, the others at nominal."""

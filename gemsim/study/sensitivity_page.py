@@ -19,6 +19,7 @@ from gemsim.study.sensitivity import BARS, SCREENED, Judged, Sensitivity
 
 HEADINGS = ("input", "law (95 %)", "mu*, 95 %", "sigma", "alone", "in all", "at 5 %", "at 95 %")
 ALIKE = 0.5  # of the largest swing from which an input decides too
+NO_MATTER = 1e-3  # of the largest mu*, below which an input is named in a line
 _SHOWN = 5
 
 
@@ -32,8 +33,8 @@ def size(number: float, output: str) -> str:
     if math.isnan(number):
         return "–"
     if measure(output) == "share":
-        return f"{abs(100.0 * number):.3g}"
-    return units.brief(abs(number), "time") if measure(output) == "time" else f"{abs(number):.4g}"
+        return f"{abs(100.0 * number):.2g}"
+    return units.brief(abs(number), "time") if measure(output) == "time" else f"{abs(number):.3g}"
 
 
 def spoken(number: float, output: str) -> str:
@@ -64,6 +65,8 @@ def render(found: Sensitivity, *, title: str, width: int = 100, styled: bool = F
     page.say(title, f"{found.output} = {_value(found)} with all inputs nominal; {found.kind}; {found.runs:,} runs.")
     page.say("", verdict(found))
     page.show(_table(found))
+    still = ", ".join(one.path for one in _moving(found)[1])
+    page.say(*([f"Less than a thousandth of the largest mu*: {still}.", ""] if still else []))
     page.say(_legend(found), "", *_sure(found), *_failures(found), *(f"Note: {note}." for note in found.notes))
     return page.text
 
@@ -79,9 +82,16 @@ def _table(found: Sensitivity) -> Table:
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in HEADINGS[:2] else "right", no_wrap=True)
     names = short_names([one.path for one in found.inputs])
-    for one in found.inputs:
+    for one in _moving(found)[0]:
         table.add_row(*(Text(cell) for cell in (names[one.path], *_cells(one, found))))
     return table
+
+
+def _moving(found: Sensitivity) -> tuple[list[Judged], list[Judged]]:
+    """The inputs with an effect, and those with less than a thousandth of the largest, which a line can name."""
+    largest = max((one.effect.size.value for one in found.inputs if not math.isnan(one.effect.size.value)), default=0.0)
+    still = [one for one in found.inputs if one.share is None and one.effect.size.value <= NO_MATTER * largest]
+    return [one for one in found.inputs if one not in still], still
 
 
 def _cells(one: Judged, found: Sensitivity) -> tuple[str, ...]:
@@ -122,9 +132,10 @@ def _sure(found: Sensitivity) -> Iterator[str]:
     halves = [end.half_width for one in found.inputs for end in (one.bar.low, one.bar.high) if end is not None]
     known = [half for half in halves if not math.isnan(half)]
     if found.bounded and known:
+        worst = spoken(max(known), found.output)
         yield (
-            f"The closed form states its error: a bar is within {spoken(max(known), found.output)} at worst, the errors "
-            "of both its runs added; those of runs so alike mostly cancel (--engine simulates both on the same failures)."
+            f"The closed form states its error: a bar is within {worst} at worst, the errors of both its runs added; "
+            "those of runs so alike mostly cancel (--engine simulates both on the same failures)."
         )
 
 
