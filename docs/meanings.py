@@ -17,6 +17,8 @@ MEANINGS: dict[str, str] = {
     "failures": "What fails, how often. Text is short for `mix`: `failures: llama3-2024`.",
     "fleet": "The nodes beside the job: spares, repair, retirement, health checks. See [fleet](fleet.md).",
     "protection": "The tiers, in order: on a failure the first that can recover does; or a named system.",
+    "uncertain": "Laws of inputs, by path, where the place of the value itself is not written. See "
+    "[uncertain inputs](decide.md#uncertain-inputs).",
     "sweep": "The design points.",
     "compare": "Named variants; each replaces or extends whole sections.",
     "require": "Bounds on columns of summary.csv; the best point is chosen among those that meet them.",
@@ -264,6 +266,7 @@ MEANINGS: dict[str, str] = {
 }
 
 ALLOWED: dict[str, str] = {
+    "uncertain": "path: law, e.g. `failures.contained: beta(14, 19)`",
     "title": "text",
     "notes": "text",
     "cluster.gpu": "a GPU type, see below",

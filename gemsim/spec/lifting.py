@@ -62,7 +62,8 @@ def _inline(tree: Tree) -> dict[str, Law]:
                 _complain(tree, at, refused)
         if slot is None or path is None:
             continue
-        tree.keys[UNCERTAIN, path] = tree.values[UNCERTAIN, path] = tree.values[at]
+        for table in (tree.keys, tree.values):
+            table.setdefault((UNCERTAIN, path), tree.values[at])
         try:
             laws[path] = bound(read_law(text), slot)
             _put(tree.data, at, nominal(laws[path]))
@@ -151,6 +152,8 @@ def _written(raw: dict[str, Any], path: str, slot: Slot) -> float | units.Rate |
         at = at[part] if isinstance(at, list) else at.get(part)  # type: ignore[index]
     if at is None:
         return None
+    if isinstance(at, dict) and at.get("kind", "fixed") == "fixed":
+        at = at.get("mean")
     if isinstance(at, dict):
         raise ValueRefused("the study writes a law of times there", "its mean", f"write {path}.mean")
     value = slot.reader.read(at)

@@ -148,7 +148,7 @@ def _fitted(law: Law, slot: Slot, written: float | None, per: units.Per) -> Law:
 
 
 def _counted(law: Law, slot: Slot, written: float | None, per: units.Per) -> Law:
-    """So many events, without what was watched: of the value that the study writes, or of a factor of 1."""
+    """So many events, without what was watched: of the rate or time that the study writes, or of a factor of 1."""
     shape, count = law.numbers
     if count == 0.0:
         raise ValueRefused(
@@ -157,7 +157,7 @@ def _counted(law: Law, slot: Slot, written: float | None, per: units.Per) -> Law
     if slot.dimension not in ("count", "rate", "time") or (not written and slot.dimension != "count"):
         todo = "write e.g. gamma from 11 events in 54 d, or the value in its place and this law under uncertain:"
         raise ValueRefused(f"does not say what was watched ({show(law.text)})", "419 events in 54 d", todo)
-    middle = written or 1.0
+    middle = 1.0 if slot.dimension == "count" or written is None else written
     exposure = count * middle if slot.dimension == "time" else count / middle
     inverse = slot.dimension == "time"
     return replace(law, numbers=(shape, exposure), dimension=slot.dimension, inverse=inverse, per=per)

@@ -58,6 +58,9 @@ def read_law(value: Any) -> Law:
     if (parts := re.split(r"\s*\.\.+\s*", text))[1:]:
         low, high = _alike(text, parts, 2)
         return _range(text, low, high)
+    if "(" in text and ")" not in text:
+        todo = "put it in quotes: inside { } and [ ] a comma ends a value"
+        raise ValueRefused(f"not a whole law ({show(text)})", 'e.g. "beta(14, 19)"', todo)
     near = closest(text.split("(")[0], _NAMES)
     raise ValueRefused(f"not a law ({show(text)})", FORMS, near or "write e.g. 0.3 .. 0.6")
 
