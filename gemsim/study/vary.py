@@ -15,6 +15,7 @@ from gemsim.spec.lifting import nominal, slot_at
 from gemsim.spec.loading import LoadedStudy
 from gemsim.spec.paths import locate, normalised
 from gemsim.spec.printing import explain
+from gemsim.spec.types import Keep
 from gemsim.spec.uncertain import Law, Slot, bound
 from gemsim.spec.uncertain_text import read_law
 
@@ -68,9 +69,10 @@ def _number(raw: dict[str, Any], row: Explained) -> tuple[str, Slot | None, Any]
     if slot.dimension == "time" and (match := _LAW.fullmatch(text)):
         path, text = (path if match[1] == "fixed" else f"{path}.mean"), match[2]
     try:
-        return path, slot, slot.reader.read(float(text) if slot.dimension in ("share", "count") else text)
+        value = slot.reader.read(float(text) if slot.dimension in ("share", "count") else text)
     except ValueError:
         return path, slot, None
+    return path, slot, value.seconds if isinstance(value, Keep) else value
 
 
 def _around(slot: Slot, value: Any, share: float) -> Law:
