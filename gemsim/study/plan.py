@@ -18,7 +18,7 @@ from gemsim.spec.printing import canonical_yaml, study_hash
 from gemsim.study.design import designs_of
 from gemsim.study.points import Model
 from gemsim.study.sweep import Plan
-from gemsim.study.uncertain import over_inputs
+from gemsim.study.uncertain import LEAST_DRAWS, over_inputs
 
 
 def described(scenario: Scenario) -> dict[str, Any]:
@@ -32,8 +32,9 @@ def described(scenario: Scenario) -> dict[str, Any]:
 MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)
 
 
-def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> Plan:
-    """What `loaded` asks for; `seed` and `replications` stand in for the study's own where given."""
+def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, quick: bool = False) -> Plan:
+    """What `loaded` asks for; `seed` and `replications` stand in for the study's own where given, and a `quick` one
+    draws its uncertain inputs seldom."""
     spec = loaded.spec
     run = spec.run.model_copy(
         update={
@@ -42,6 +43,7 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> 
         }
     )
     spec = spec.model_copy(update={"run": run})
+    wanted = LEAST_DRAWS if quick else None
     return Plan(
         designs=designs_of(loaded),
         resolve=partial(resolve_point, loaded),
@@ -49,7 +51,7 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> 
         replications=run.replications,
         require=spec.require,
         study_text=canonical_yaml(spec),
-        inputs=partial(over_inputs, loaded, MODEL, run.seed) if spec.uncertain else None,
+        inputs=partial(over_inputs, loaded, MODEL, run.seed, wanted=wanted) if spec.uncertain else None,
         facts={"study": loaded.path.name, "title": spec.title, "study_hash": study_hash(spec)},
     )
 

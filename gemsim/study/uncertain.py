@@ -22,7 +22,7 @@ from gemsim.spec.loading import LoadedStudy, applies, resolve_point
 from gemsim.study.design import DesignPoint
 from gemsim.study.points import Model
 
-DRAWS = 256  # of a sweep, while draws × designs stay within MOST
+DRAWS = 256  # of a sweep (of a quick one LEAST_DRAWS), while draws × designs stay within MOST
 LEAST_DRAWS = 64
 MOST = 4096  # closed forms for the draws of one sweep: some 15 s
 _SHOWN = 3
@@ -118,16 +118,22 @@ def closed_form(loaded: LoadedStudy, model: Model, assignments: Mapping[str, Any
 
 
 def over_inputs(
-    loaded: LoadedStudy, model: Model, seed: int, points: Sequence[Point], designs: Sequence[DesignPoint]
+    loaded: LoadedStudy,
+    model: Model,
+    seed: int,
+    points: Sequence[Point],
+    designs: Sequence[DesignPoint],
+    *,
+    wanted: int | None = None,
 ) -> list[Point]:
     """The points of a sweep, each with its closed form over the same draws of the inputs; equal designs once.
 
-    No more than MOST closed forms in all: with many designs the draws are fewer, and with more than MOST / LEAST_DRAWS
-    designs there are none, which the note says. Where the closed form has no answer for the design itself nothing is
-    drawn, and nothing is simulated instead.
+    `wanted` draws (DRAWS unless given), but no more than MOST closed forms in all: with many designs the draws are
+    fewer, and with more than MOST / LEAST_DRAWS designs there are none, which the note says. Where the closed form has
+    no answer for the design itself nothing is drawn, and nothing is simulated instead.
     """
     distinct = {point.id: design for point, design in zip(points, designs, strict=True) if point.id and point.twin}
-    number = min(DRAWS, MOST // max(len(distinct), 1))
+    number = min(wanted or DRAWS, MOST // max(len(distinct), 1))
     if number < LEAST_DRAWS:
         many = f"{len(distinct)} designs are more than {MOST // LEAST_DRAWS}"
         note = f"not drawn: {many}; gemsim sensitivity --point takes one"

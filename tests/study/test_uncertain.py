@@ -114,9 +114,10 @@ def failing(share: float) -> Model:
 
 def test_draws_without_a_number_are_counted_by_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uncertain, "DRAWS", 100)
+    single = small(STUDY.replace("[1, 2]", "[1]"))
 
     def check() -> None:
-        inputs = swept(small(), failing(0.05))[0].inputs
+        inputs = swept(single, failing(0.05))[0].inputs
         assert inputs is not None
         assert inputs.failed == 5
         assert inputs.note.startswith("5 × infeasible: contained is 0.2")
@@ -127,7 +128,7 @@ def test_draws_without_a_number_are_counted_by_reason(monkeypatch: pytest.Monkey
 
 def test_above_a_tenth_no_range_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uncertain, "DRAWS", 100)
-    inputs = swept(small(), failing(0.2))[0].inputs
+    inputs = swept(small(STUDY.replace("[1, 2]", "[1]")), failing(0.2))[0].inputs
     columns = input_columns(inputs)
     assert (columns["ettr_input_lo"], columns["input_failures"], columns["input_draws"]) == (None, 20, 100)
 
