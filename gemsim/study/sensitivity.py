@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsim.errors import GemsimError, NotCovered
+from gemsim.errors import GemsimError, Infeasible, NotCovered
 from gemsim.failures.streams import generator
 from gemsim.results.estimate import Interval
 from gemsim.results.inputs import MOST_FAILED
@@ -97,9 +97,7 @@ def analyse(
     number: they would describe another set of inputs than the study's.
     """
     study = _Study(answer, laws, base, seed)
-    began = time.perf_counter()
-    nominal = answer.value(study.nominal)
-    study.seconds = time.perf_counter() - began
+    nominal = study.begin()
     effects, notes = study.screen(walks, report)
     chosen = _chosen(laws, effects, nominal, notes)
     shares = study.share_out(chosen, rows, report) if chosen else {}
@@ -156,6 +154,20 @@ class _Study:
         self.tried: dict[str, Tried] = {}
         self.notes: list[str] = []
         self.seconds = 0.0  # of one run
+
+    def begin(self) -> float:
+        """The nominal output, which tells what a run costs. Raises as the answer does, with what to do about it."""
+        began = time.perf_counter()
+        try:
+            nominal = self.answer.value(self.nominal)
+        except NotCovered as error:
+            todo = "take another design (--point), or simulate (--engine)"
+            raise NotCovered(f"no closed form with all inputs nominal: {error.reason}; {todo}") from error
+        except Infeasible as error:
+            todo = "take another design (--point)"
+            raise Infeasible(f"infeasible with all inputs nominal: {error.reason}; {todo}") from error
+        self.seconds = time.perf_counter() - began
+        return nominal
 
     def screen(self, walks: int, report: Callable[[str], None]) -> tuple[dict[str, Effect], list[str]]:
         """Elementary effects of all inputs, in units of the output over the central 95 % of each."""

@@ -70,6 +70,7 @@ def sweep(
     """
     points, scenarios, faults = realise(plan.designs, plan.resolve, model)
     if plan.inputs is not None:
+        report.say("what the inputs leave open: the closed form over draws of them")
         points = plan.inputs(points, plan.designs)
     with locked(folder):
         store = RowStore(folder / "rows")

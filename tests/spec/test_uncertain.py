@@ -207,6 +207,7 @@ def test_check_shows_each_law_with_its_range(tmp_path: Path, capsys: pytest.Capt
     assert main(["check", str(file)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "uncertain.restart.process 20 s .. 40 s: 95 % 20.5 s .. 39.5 s," in shown
+    assert "restart.process 30 s the nominal value of its law" in shown
     assert "gamma from 419 events: 95 % 0.9077 .. 1.099," in shown
 
 

@@ -253,6 +253,15 @@ def test_without_a_nominal_answer_the_reason_is_the_error() -> None:
         analyse(broken(0.6), laws(UNIT), base={}, seed=5, rows=64)
 
 
+def test_a_design_without_a_closed_form_says_what_to_do(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(STUDY.split("protection:")[0] + "protection: []\nrun: {horizon: 10 d}\n")
+    assert main(["sensitivity", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "no closed form with all inputs nominal" in said
+    assert "--point" in said
+    assert "--engine" in said
+
+
 def test_bars_of_the_closed_form_carry_its_stated_errors() -> None:
     answer = ClosedForm(small(), MODEL, "ettr")
     base: dict[str, Any] = {}
