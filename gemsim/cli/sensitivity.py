@@ -115,7 +115,7 @@ def _show(found: Sensitivity, title: str, *, as_json: bool, out: Path | None) ->
         with locked(out):
             write_text(out / "sensitivity.json", text)
             write_bytes(out / "tornado.svg", picture)
-    width = max(110, min(shutil.get_terminal_size((120, 24)).columns, 140))
+    width = max(120, min(shutil.get_terminal_size((120, 24)).columns, 140))
     click.echo(text if as_json else render(found, title=title, width=width, styled=sys.stdout.isatty()), nl=False)
     if out is not None and not as_json:
         click.echo(f"written: {out / 'sensitivity.json'}, {out / 'tornado.svg'}")

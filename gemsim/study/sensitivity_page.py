@@ -34,7 +34,7 @@ def size(number: float, output: str) -> str:
         return "–"
     if measure(output) == "share":
         return f"{abs(100.0 * number):.2g}"
-    return units.brief(abs(number), "time") if measure(output) == "time" else f"{abs(number):.3g}"
+    return units.brief(float(f"{abs(number):.2g}"), "time") if measure(output) == "time" else f"{abs(number):.3g}"
 
 
 def spoken(number: float, output: str) -> str:
