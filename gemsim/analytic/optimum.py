@@ -74,7 +74,7 @@ def _hopeless(scenario: Scenario, last: Checkpoint, ettr: float) -> str:
             f"What the other tiers cost at each step leaves {steady:.2g} of the time, failures or none: use them less "
             "often, hide them, or leave them out"
         )
-    reach, short = [], []
+    reach, short = list[str](), list[str]()
     for what in (_blocked(scenario, last), _restart(scenario), _kept(scenario)):
         (reach if what.reaches else short).append(what.said)
     if not reach:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gemsim.analytic.optimum import optimum
+from gemsim.analytic.optimum import HOPELESS, optimum
 from gemsim.analytic.run import predict
 from gemsim.analytic.unseen import said
 from gemsim.engine.run import simulate
@@ -15,8 +15,10 @@ from gemsim.scenario.describe import outside
 from gemsim.scenario.waiting import waits
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, study_hash
-from gemsim.study.design import designs_of
+from gemsim.study.design import DesignPoint, designs_of
+from gemsim.study.explain import Explanation, explain
 from gemsim.study.points import Model
+from gemsim.study.remedies import remedies
 from gemsim.study.sweep import Plan
 from gemsim.study.uncertain import LEAST_DRAWS, over_inputs
 
@@ -53,6 +55,22 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, qui
         study_text=canonical_yaml(spec),
         inputs=partial(over_inputs, loaded, MODEL, run.seed, wanted=wanted) if spec.uncertain else None,
         facts={"study": loaded.path.name, "title": spec.title, "study_hash": study_hash(spec)},
+    )
+
+
+def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, replications: int | None) -> Explanation:
+    """One design point explained. Raises Infeasible where it cannot exist."""
+    scenario = build(resolve_point(loaded, design.assignments))
+    run, about = loaded.spec.run, described(scenario)
+    swept = [f"{path}={value}" for path, value in design.columns.items() if value != ""]
+    return explain(
+        scenario,
+        title=loaded.spec.title,
+        label=" ".join(([design.variant] if design.variant else []) + swept) or "the study as it stands",
+        seed=run.seed if seed is None else seed,
+        replications=run.replications if replications is None else replications,
+        notes=about["notes"],
+        remedies=remedies(loaded, design.assignments) if about.get("optimum_ettr", 1.0) < HOPELESS else (),
     )
 
 
