@@ -133,15 +133,29 @@ def _by_failure(solved: Solved, lost: Lost, running: float, useful: float) -> It
         if told.rate == 0.0:
             continue
         rung = rungs.get(told.down)
-        whole = told.down if rung is None else rung.standing
         rolls, keeps = _ends(told, rung)
-        wasted = told.rate * (rolls * each_roll + keeps * each_keep) + told.extra + useful * told.silent
-        name, tier = told.branch.kind.name, told.branch.tier
-        yield Part(name, tier, "wasted", wasted * running)
-        scale = told.rate * running * (whole / told.down if told.down else 1.0)
-        for category, seconds in course(scenario, told, own).items():
-            if seconds > 0.0:
-                yield Part(name, tier, category, seconds * scale)
+        parts = course(scenario, told, own)
+        for tier, stands, wasted in _by_tier(solved, told, rung, rolls=rolls * each_roll):
+            beside = (
+                keeps * each_keep * told.rate + told.extra + useful * told.silent if tier == told.branch.tier else 0.0
+            )
+            yield Part(told.branch.kind.name, tier, "wasted", (told.rate * wasted + beside) * running)
+            scale = told.rate * running * (stands / told.down if told.down else 1.0)
+            for category, seconds in parts.items():
+                if seconds > 0.0:
+                    yield Part(told.branch.kind.name, tier, category, seconds * scale)
+
+
+def _by_tier(solved: Solved, told: Told, rung: Rung | None, *, rolls: float) -> Iterator[tuple[str, float, float]]:
+    """(tier, seconds standing still, work lost at roll-backs) of a failure of this branch: where a milder one is struck by
+    a roll-back, the tier that saves recovers both. Those that are not struck stand still as long as they begin."""
+    tier, main = told.branch.tier, solved.main
+    if rung is None or told.ending == "restarting" or main is None or main.name == tier:
+        yield tier, told.down if rung is None else rung.standing, rolls
+        return
+    alone = (1.0 - rung.rolled) * told.down
+    yield tier, alone, 0.0
+    yield main.name, max(0.0, rung.standing - alone), rolls
 
 
 def _ends(told: Told, rung: Rung | None) -> tuple[float, float]:

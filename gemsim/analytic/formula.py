@@ -47,8 +47,9 @@ def formula(solved: Solved) -> Formula:
     """The sum that gives the twin's ETTR, for one stretch of constant rates. Kind: that of the twin."""
     groups, standing = solved.groups, solved.standing
     b, k, a = (fsum(rate for rate, _ in group) for group in (groups.restarting, groups.keeping, groups.in_place))
-    rungs = tuple(ladder(**groups.kinds()))
-    lines = [*_cycle(solved), *_rates(b, k, a)]
+    least = NOTHING * (b + k + a)
+    rungs = tuple(one for one in ladder(**groups.kinds()) if one.restarting + one.keeping + one.in_place > least)
+    lines = [*_cycle(solved), *_rates(b, k if keeps(solved) else 0.0, a)]
     met = "all stand still for D: nothing fails meanwhile" if never_hit(solved.scenario) else "1 + sum of r S"
     lines.append(Line("W", "wall seconds for each second of running", met, standing.wall_per_running))
     lines.append(Line("B", "roll-backs per running second", "b + sum of (a + k) P(D)", standing.roll_back, PER_SECOND))

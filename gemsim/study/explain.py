@@ -27,7 +27,8 @@ from gemsim.scenario import Scenario
 from gemsim.study.remedies import Remedy
 
 Key = tuple[str, str]  # failure class ("" for none) and tier, or a ledger column and ""
-PRODUCTIVE, OVERHEAD = "productive", "overhead"
+PRODUCTIVE = "productive"
+ON_PURPOSE = ("planned", "other")  # columns that no failure fills
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ def _losses(rows: Sequence[Mapping[str, Any]]) -> dict[Key, Floats]:
     for number, row in enumerate(rows):
         lost: dict[str, dict[str, float]] = json.loads(row["lost_by_class"])
         lost[""] = json.loads(row["overhead_by_tier"])
+        lost |= {f"{name} stops": {"": row[f"{name}_s"]} for name in ON_PURPOSE if row[f"{name}_s"]}
         for name, tiers in lost.items():
             for tier, seconds in tiers.items():
                 key = name, tier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from gemsim.analytic.formula import STANDING, STRUCK, UNTIL, Formula
 from gemsim.analytic.named import NAMED
+from gemsim.analytic.renewal import Rung
 from gemsim.protection.reach import Branch
 from gemsim.results.estimate import Interval
 from gemsim.scenario.describe import UNITS_OF
@@ -24,9 +25,8 @@ DESTROYS = {
     "nothing": "nothing", "corrupt": "unseen: the state itself", "process": "a process", "gpu": "a GPU's memory",
     "node": "a node", "rack": "a rack", "switch": "a switch's nodes", "power": "a power domain",
 }  # fmt: skip
-ENDINGS = {
-    "in_place": "in place", "go_on": "goes on without", "keep": "restart, state kept", "roll_back": "rolls back"
-}  # fmt: skip
+ENDINGS = {"in_place": "a", "go_on": "g", "keep": "k", "roll_back": "b"}  # as the sum by hand calls them
+LETTERS = "a: in place, g: the others go on without it, k: a restart with the state kept, b: back to an older version"
 LEFT, RIGHT = "left", "right"
 Column = tuple[str, str]
 
@@ -37,6 +37,7 @@ def render(one: Explanation, *, width: int = 100, styled: bool = False) -> str:
     page.say(one.title, *_job(one))
     page.head("Failures, in closed form: what each class destroys, and what recovers it")
     page.show(_failures(one))
+    page.say(f"{LETTERS}. in: mean seconds that the job stands still; MTBF: of the job.")
     page.head("Where the time goes, by failure class and the tier that recovered (or cost it)")
     page.show(_waterfall(one, one.by_failure))
     page.say(_legend(one))
@@ -85,7 +86,8 @@ def _kind(one: Explanation) -> str:
 def _table(*columns: Column) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name, side in columns:
-        table.add_column(name, justify="right" if side == RIGHT else "left", no_wrap=side == RIGHT, overflow="fold")
+        fixed = side == RIGHT or name == "class"
+        table.add_column(name, justify="right" if side == RIGHT else "left", no_wrap=fixed, overflow="fold")
     return table
 
 
@@ -106,12 +108,11 @@ def _failures(one: Explanation) -> Table:
     for name, found in sorted(kinds.items(), key=lambda pair: -sum(b.rate for b in pair[1])):
         rate = sum(branch.rate for branch in found)
         unit = UNITS_OF.get(found[0].kind.clock, "")
-        per = f" ({found[0].kind.units:,} {unit})" if unit and found[0].kind.clock != "job" else ""
+        per = f"\n  {found[0].kind.units:,} {unit}" if unit and found[0].kind.clock != "job" else ""
         head = (f"{name}{per}", f"{rate * DAY:.3g}", brief(1.0 / rate, "time"), percent(rate / total, 1))
         for number, (destroyed, tier, ending, share, seconds) in enumerate(_ways(one, found, rate)):
             cells = head if number == 0 else ("", "", "", "")
-            by = f"{tier}: {ending}" if tier else ending
-            _add(table, *cells, destroyed, by, percent(share, 1), brief(seconds, "time"))
+            _add(table, *cells, destroyed, f"{tier}, {ending}", percent(share, 1), brief(seconds, "time"))
     return table
 
 
@@ -204,7 +205,9 @@ def _by_hand(page: Page, one: Explanation, closed: Formula) -> None:
     if one.stretches > 1:
         page.say(f"Rates step in time: this is the longest of {one.stretches} stretches.", indent=2)
     page.show(interruptions(closed))
-    page.say(f"r = b + k + a of a row. {UNTIL}; {STANDING}; {STRUCK}. kept: k (or a) that ends as a kept restart.")
+    page.say(f"{UNTIL}.", f"{STANDING}.")
+    if any(rung.keeping + rung.in_place for rung in closed.rungs):
+        page.say(f"{STRUCK}.")
     table = _table(("", LEFT), ("what", LEFT), ("how", LEFT), ("value", RIGHT))
     for line in closed.lines:
         value = f"{line.value:.6f}" if line.symbol == "ETTR" else f"{line.value:.9g}"
@@ -213,15 +216,23 @@ def _by_hand(page: Page, one: Explanation, closed: Formula) -> None:
 
 
 def interruptions(closed: Formula) -> Table:
-    """Failures per second by the seconds that the job then stands still, and what becomes of them."""
-    table = _table(
-        ("D, s", RIGHT), ("b: roll back", RIGHT), ("k: keep", RIGHT), ("a: in place", RIGHT), ("S(D), s", RIGHT),
-        ("P(D)", RIGHT), ("k kept", RIGHT), ("a kept", RIGHT),
-    )  # fmt: skip
+    """Failures per second by the seconds that the job then stands still, and what becomes of them; columns without any
+    are left out."""
+    keep, mild = any(rung.keeping for rung in closed.rungs), any(rung.keeping + rung.in_place for rung in closed.rungs)
+    columns: list[tuple[str, bool, Callable[[Rung], float]]] = [
+        ("D, s", True, lambda rung: rung.seconds),
+        ("b: roll back", True, lambda rung: rung.restarting),
+        ("k: keep", keep, lambda rung: rung.keeping),
+        ("a: in place", mild, lambda rung: rung.in_place),
+        ("S(D), s", True, lambda rung: rung.standing),
+        ("P(D)", mild, lambda rung: rung.rolled),
+        ("k kept", keep, lambda rung: rung.saved),
+        ("a kept", keep, lambda rung: rung.kept),
+    ]
+    shown = [(name, value) for name, is_shown, value in columns if is_shown]
+    table = _table(*((name, RIGHT) for name, _ in shown))
     for rung in closed.rungs:
-        rates = (rung.restarting, rung.keeping, rung.in_place)
-        cells = [f"{one:.9g}" for one in (rung.seconds, *rates, rung.standing)]
-        _add(table, *cells, *(f"{one:.5g}" for one in (rung.rolled, rung.saved, rung.kept)))
+        _add(table, *(f"{value(rung):.7g}" for _, value in shown))
     return table
 
 

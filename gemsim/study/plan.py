@@ -15,7 +15,7 @@ from gemsim.scenario.describe import outside
 from gemsim.scenario.waiting import waits
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, study_hash
-from gemsim.study.design import DesignPoint, designs_of
+from gemsim.study.design import DesignPoint, designs_of, short_names
 from gemsim.study.explain import Explanation, explain
 from gemsim.study.points import Model
 from gemsim.study.remedies import remedies
@@ -62,7 +62,8 @@ def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, rep
     """One design point explained. Raises Infeasible where it cannot exist."""
     scenario = build(resolve_point(loaded, design.assignments))
     run, about = loaded.spec.run, described(scenario)
-    swept = [f"{path}={value}" for path, value in design.columns.items() if value != ""]
+    names = short_names(list(design.columns))
+    swept = [f"{names[path]}={value}" for path, value in design.columns.items() if value != ""]
     return explain(
         scenario,
         title=loaded.spec.title,
