@@ -147,8 +147,8 @@ def _by_failure(solved: Solved, lost: Lost, running: float, useful: float) -> It
 
 
 def _by_tier(solved: Solved, told: Told, rung: Rung | None, *, rolls: float) -> Iterator[tuple[str, float, float]]:
-    """(tier, seconds standing still, work lost at roll-backs) of a failure of this branch: where a milder one is struck by
-    a roll-back, the tier that saves recovers both. Those that are not struck stand still as long as they begin."""
+    """(tier, seconds standing still, work lost at roll-backs) of a failure of this branch: where a roll-back strikes a
+    milder one, the tier that saves recovers both. Those that are not struck stand still as long as they begin."""
     tier, main = told.branch.tier, solved.main
     if rung is None or told.ending == "restarting" or main is None or main.name == tier:
         yield tier, told.down if rung is None else rung.standing, rolls

@@ -106,14 +106,14 @@ def test_a_job_of_one_class_by_hand() -> None:
 KEYS = (("gpu", "checkpoint"), ("pages", "stripe"), ("pages", "checkpoint"), ("soft", "checkpoint"), ("", "checkpoint"))
 
 
-JOB = EXACT["in_place x8"].scenario(3.0)
+JOB = EXACT["in_place x8"].scenario(2.0)
 
 
 @cache
 def simulated(seed: int, stage: int) -> list[dict[str, dict[str, float]]]:
     """Shares of the time by class and tier, overhead under ""."""
     found = []
-    for number in range(60):
+    for number in range(120):
         row = simulate(JOB, seed=seed, replication=1000 * stage + number)
         lost = json.loads(row["lost_by_class"]) | {"": json.loads(row["overhead_by_tier"])}
         found.append({one: {t: s / row["wall_s"] for t, s in tiers.items()} for one, tiers in lost.items()})
