@@ -8,8 +8,8 @@ from math import exp
 Row = tuple[float, float, float, float]  # D, b, k, a
 
 
-def ettr_by_hand(lines: Mapping[str, float], *, wall_anchor: bool = False) -> float:
-    """ETTR from T, p, tau, d, g, b, B, W and, where there are any, H, x, z, j, c and o."""
+def by_hand(lines: Mapping[str, float], *, wall_anchor: bool = False) -> dict[str, float]:
+    """U, G, R and ETTR from T, p, tau, d, g, b, B, W and, where there are any, H, x, z, j, c and o."""
     step, pace, tau, block = lines["T"], lines["p"], lines["tau"], lines["d"]
     rolled, kept = lines["B"], lines.get("H", 0.0)
     ending, cycle = rolled + kept, tau + block
@@ -23,11 +23,17 @@ def ettr_by_hand(lines: Mapping[str, float], *, wall_anchor: bool = False) -> fl
         useful += kept * later * work
     if wall_anchor:
         useful = (1.0 - exp(-rolled * tau)) / rolled * exp(-rolled * block) / cycle - kept * pace / 2.0
-    renewal = useful * exp(-lines["b"] * lines["g"]) * step / (pace * lines["W"])
+    lag = exp(-lines["b"] * lines["g"])
+    renewal = useful * lag * step / (pace * lines["W"])
     ettr = renewal - lines.get("x", 0.0) / lines["W"]
     for share in ("z", "j", "c", "o"):
         ettr *= 1.0 - lines.get(share, 0.0)
-    return ettr
+    return {"U": useful, "G": lag, "R": renewal, "ETTR": ettr}
+
+
+def ettr_by_hand(lines: Mapping[str, float], *, wall_anchor: bool = False) -> float:
+    """ETTR alone."""
+    return by_hand(lines, wall_anchor=wall_anchor)["ETTR"]
 
 
 def standing_by_hand(rows: Sequence[Row]) -> list[float]:
