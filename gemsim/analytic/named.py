@@ -125,6 +125,12 @@ NAMED: dict[str, Named] = {
         "exponential failures; a hit starts the stall anew", "restarts that keep the state; the longer of two stalls",
         ("interval", "save", "rate", "recovery", "milder"), in_place_ettr,
     ),
+    "repairs_end": Named(
+        "repairs that end", "L: P(no roll-back strikes a repair)", "share", "exact",
+        "phi / (1 - a (1 - phi) / (a + b)), phi = e^(-(a + b) stall)", "a hit starts the stall anew",
+        "that the longer of two stalls counts", ("rate", "milder"),
+        lambda rate, milder: renewal.mean_stall_success(milder, roll_back=rate),
+    ),
     "meta": Named(
         "Meta's ETTR estimator", "ETTR", "share", "first_order",
         "Kokolis et al. (HPCA 2025): 1 - rate (interval/2 + u0 + q) - d/interval", "waste well below one half",

@@ -41,6 +41,8 @@ def render(one: Explanation, *, width: int = 100, styled: bool = False) -> str:
     page.head("Where the time goes, by failure class and the tier that recovered (or cost it)")
     page.show(_waterfall(one, one.by_failure))
     page.say(_legend(one))
+    if one.reason and one.formula is not None:
+        page.say(f"The closed form has no parts here: {one.reason}.")
     page.head("The same by column of the ledger")
     page.show(_columns(one))
     if one.formula is None:

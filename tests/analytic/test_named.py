@@ -29,6 +29,7 @@ BY_HAND: dict[str, tuple[dict[str, Any], float]] = {  # facts, and what each mod
         {"interval": 900.0, "save": 9.0, "rate": 1e-4, "recovery": 60.0, "milder": [(0.0, 20.0)]},
         900.0 / (1e4 * exp(6e-3) * expm1(0.0909)),
     ),
+    "repairs_end": ({"rate": 1e-3, "milder": [(0.0, 20.0), (1e-12, 10.0)]}, exp(-1e-2)),
     "meta": (
         {"interval": 3600.0, "save": 36.0, "rate": 1e-5, "restart": 300.0, "queue": 60.0},
         1 - 1e-5 * (1800 + 300 + 60) - 0.01,
