@@ -64,13 +64,15 @@ def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, rep
     run, about = loaded.spec.run, described(scenario)
     names = short_names(list(design.columns))
     swept = [f"{names[path]}={value}" for path, value in design.columns.items() if value != ""]
+    laws = loaded.spec.uncertain
+    nominal = [f"Uncertain inputs stand at their nominal values here: {', '.join(laws)}"] if laws else []
     return explain(
         scenario,
         title=loaded.spec.title,
         label=" ".join(([design.variant] if design.variant else []) + swept) or "the study as it stands",
         seed=run.seed if seed is None else seed,
         replications=run.replications if replications is None else replications,
-        notes=about["notes"],
+        notes=[*about["notes"], *nominal],
         remedies=remedies(loaded, design.assignments) if about.get("optimum_ettr", 1.0) < HOPELESS else (),
     )
 

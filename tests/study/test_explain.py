@@ -213,6 +213,13 @@ def test_a_rate_that_steps_shows_the_longest_of_its_stretches() -> None:
     assert ettr_by_hand(lines) == pytest.approx(lines["ETTR"], abs=1.5e-6)
 
 
+def test_uncertain_inputs_are_told_to_stand_at_their_nominal_values() -> None:
+    loaded = parse_study(SMALL.replace("step: 2 s", 'step: "1.9 s .. 2.1 s"').encode(), "small.yaml")
+    found = one(*CHOICES[0], replications=1, loaded=loaded)
+    assert found.scenario.useful_step == pytest.approx(2.0, abs=0.01)
+    assert "Uncertain inputs stand at their nominal values here: workload.step." in " ".join(render(found).split())
+
+
 # ---------------------------------------------------------------- the command
 
 
