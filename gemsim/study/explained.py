@@ -17,6 +17,7 @@ from gemsim.results.estimate import Interval
 from gemsim.scenario.describe import UNITS_OF
 from gemsim.study.explain import Explanation, Share
 from gemsim.study.page import Page
+from gemsim.study.remedies import Remedy
 from gemsim.study.shares import hundredths, percent
 from gemsim.units import brief
 
@@ -270,8 +271,17 @@ def _notes(one: Explanation) -> Iterator[str]:
     for note in one.notes:
         yield f"{note}."
     if one.remedies:
-        yield "With another tier in front of those there are, in closed form:"
+        yield "With another tier in front of those there are, whose saves are put on the wall clock:"
     for remedy in one.remedies:
-        mode = f" ({remedy.mode})" if remedy.mode else ""
-        told = f"ETTR {remedy.ettr:.2g}" if remedy.ettr is not None else f"none: {remedy.reason}"
-        yield f"  {remedy.what}{mode}: {told}"
+        yield f"  {remedy.what}{f' ({remedy.mode})' if remedy.mode else ''}: {_told(remedy)}"
+
+
+def _told(remedy: Remedy) -> str:
+    """Simulated ETTR, and the closed form with its error."""
+    if remedy.simulated is None:
+        return f"cannot be: {remedy.reason}"
+    form = remedy.reason
+    if remedy.ettr is not None and remedy.error is not None:
+        form = f"closed form {remedy.ettr:.2g}, off by {remedy.error:.1g} at most"
+        form = form if remedy.error < 0.5 else "the closed form can say nothing"
+    return f"ETTR {remedy.simulated:.2g} ({form})"

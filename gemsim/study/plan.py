@@ -62,6 +62,7 @@ def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, rep
     """One design point explained. Raises Infeasible where it cannot exist."""
     scenario = build(resolve_point(loaded, design.assignments))
     run, about = loaded.spec.run, described(scenario)
+    used = run.seed if seed is None else seed
     names = short_names(list(design.columns))
     swept = [f"{names[path]}={value}" for path, value in design.columns.items() if value != ""]
     laws = loaded.spec.uncertain
@@ -70,10 +71,10 @@ def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, rep
         scenario,
         title=loaded.spec.title,
         label=" ".join(([design.variant] if design.variant else []) + swept) or "the study as it stands",
-        seed=run.seed if seed is None else seed,
+        seed=used,
         replications=run.replications if replications is None else replications,
         notes=[*about["notes"], *nominal],
-        remedies=remedies(loaded, design.assignments) if about.get("optimum_ettr", 1.0) < HOPELESS else (),
+        remedies=remedies(loaded, design.assignments, seed=used) if about.get("optimum_ettr", 1.0) < HOPELESS else (),
     )
 
 

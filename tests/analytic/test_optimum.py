@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gemsim.analytic.optimum import HOPELESS_NOTE, optimum
-from gemsim.analytic.run import predict
+from gemsim.engine.run import simulate
 from gemsim.errors import Infeasible
 from gemsim.scenario import Scenario, build
 from gemsim.spec.loading import parse_study, resolve_point
@@ -65,29 +65,36 @@ def test_a_job_that_saving_protects_has_no_such_note() -> None:
 
 
 def test_tiers_that_would_help_are_tried_and_told() -> None:
-    """A stripe across nodes or copies in CPU memory where a restart is free; where it takes 5 min, only groups that go
-    on without the lost one. Each number is the twin's of that job."""
-    free = {one.what: one.ettr for one in remedies(LOADED, {})}
-    slow = {one.what: one.ettr for one in remedies(LOADED, {"restart.process": "5 min"})}
-    assert len(free) == len(slow) == 4
-    helps = {what for what, ettr in free.items() if ettr is not None and ettr > 0.5}
-    assert helps == set(free) - {"copies from peers"}  # every kept restart begins the cycle of saves anew
-    assert {what for what, ettr in slow.items() if ettr is not None and ettr > 0.5} == {
-        "replica groups that go on after 10 s"
-    }
-    tier: dict[str, Any] = {"replica": {}}
-    own = job(
-        protection=[
-            tier,
-            {"checkpoint": {"target": "remote", "mode": "sync", "write": "40 s", "read": "0 s", "interval": "optimal"}},
-        ]
-    )
-    assert free["two copies in CPU memory, at each step"] == pytest.approx(predict(own)["ettr_analytic"])
+    """Where a restart is free, copies of peers, a stripe and groups help; where it takes 5 min, only groups that go on
+    without the lost one. Simulated and in closed form: they agree but for chance where the closed form says so.
+
+    Two copies in CPU memory hang on chance here: two hosts lost within one step, about once in two days, send the job
+    to its start, since no failure alone reaches the store."""
+    free = {one.what.split()[0]: one for one in remedies(LOADED, {}, seed=1)}
+    slow = {one.what.split()[0]: one for one in remedies(LOADED, {"restart.process": "5 min"}, seed=1)}
+    assert set(free) == set(slow) == {"copies", "a", "two", "replica"}
+    assert all((free[what].simulated or 0.0) > 0.5 for what in ("copies", "a", "replica"))
+    assert {what for what, one in slow.items() if (one.simulated or 0.0) > 0.5} == {"replica"}
+    sure = [one for one in (*free.values(), *slow.values()) if one.error is not None and one.error < 0.1]
+    assert len(sure) == 4
+    for one in sure:
+        assert one.simulated == pytest.approx(one.ettr, abs=0.06)  # two short runs
+    assert (free["two"].error or 0.0) > 0.1
+
+
+def test_a_remedy_keeps_its_saves_on_the_wall_clock() -> None:
+    """Without that restarts which keep the state would begin the interval anew, and no save would ever come."""
+    tiers = [{"peer_copy": {}}, {"checkpoint": {"target": "remote", "mode": "sync", "write": "40 s", "read": "0 s",
+                                                "interval": "optimal"}}]  # fmt: skip
+    anew = job(protection=tiers, restart__mode="in_process")
+    row = simulate(anew, seed=1, replication=0)
+    (peers, *_) = remedies(LOADED, {}, seed=1)
+    assert row["productive_s"] / row["wall_s"] < 0.4 < 0.8 < (peers.simulated or 0.0)
 
 
 def test_a_remedy_that_cannot_be_says_why() -> None:
     few = {"cluster.gpus": 16, "workload.parallel": {"tensor": 8, "data": 2}}
-    reasons = {one.what: one.reason for one in remedies(LOADED, few)}
+    reasons = {one.what: one.reason for one in remedies(LOADED, few, seed=1)}
     assert "2" in reasons["a stripe over 8 + 1 nodes, encoded at each step"]
 
 
