@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace, nsmallest
-from math import inf
+from math import fsum, inf
 
 from gemsim.failures.laws import quantile
 from gemsim.scenario.fleet import RepairPlan, Stage
@@ -142,6 +142,11 @@ class Shop:
     def node_seconds(self, now: float) -> float:
         """The number in the shop, integrated over time up to `now`, when all who are back by then have been let out."""
         return self._sum + self.inside * now
+
+    def seconds_inside(self, now: float, size: Callable[[int], int]) -> float:
+        """`node_seconds` where a node stands for `size` of them."""
+        over = fsum(size(node) * seconds for node, seconds in self._sums.items())
+        return over + fsum(size(node) * (now - since) for node, since in self._since.items())
 
     def away(self, node: int) -> float:
         """Seconds that a node has been inside; a present stay counts to its end, as if nobody else came."""

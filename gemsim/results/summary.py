@@ -16,8 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from gemsim.results import estimate
+from gemsim.results import costs, estimate
 from gemsim.results.choice import Candidate, Choice, choose
+from gemsim.results.costs import Bill
 from gemsim.results.estimate import Floats, Interval
 from gemsim.results.families import Family, GroupKey, families
 from gemsim.results.inputs import INPUT_COLUMNS, Inputs, input_columns, input_difference
@@ -44,6 +45,7 @@ RESULT_COLUMNS = (
     *("interruptions", "failures_idle", "planned_stops", "found_early"),
     *("joins_failed", "selections", "borrowed", "retired"),
     *(f"time_{name}" for name in LEDGER),
+    *costs.COLUMNS,
     *("caution", "profile", "modelled", "point"),
 )
 _STATIC = (
@@ -90,6 +92,7 @@ class Point:
     twin: Mapping[str, Any] = field(default_factory=dict)
     protection: GroupKey = ()  # what it varies of the protection
     inputs: Inputs | None = None
+    bill: Bill | None = None  # what its GPUs and their energy cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class Summary:
     within: Mapping[tuple[GroupKey, str], Choice]
     jobs: Mapping[str, Choice] = field(default_factory=dict)
     families: Sequence[Family] = ()
+    costs: Sequence[Row] = ()  # a row for each design and category
 
 
 def summarise(
@@ -132,8 +136,11 @@ def summarise(
     choices = {key: _choose(members, rows, runs, require) for key, members in groups.items()}
     for key, members in groups.items():
         _mark(members, rows, choices[key])
+        _mark_costs(members, rows, runs, choices[key])
     jobs = {job: _choose(members, rows, runs, require) for job, members in _by_job(points).items()}
-    return Summary(tuple(rows), choices, within, jobs, _families(groups, choices, rows, runs))
+    found = _families(groups, choices, rows, runs)
+    spent = [one for point in points if point.id not in failed for one in _costs(point, runs.get(point.id))]
+    return Summary(tuple(rows), choices, within, jobs, found, spent)
 
 
 def job_named(variant: str) -> str:
@@ -158,6 +165,8 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
     if run is not None and len(run["wall_s"]):
         row |= _numbers(run)
         row["z_analytic"] = _z(row, _ettr(run))
+        if point.bill is not None:
+            row |= costs.summary(run, point.bill, ettr_analytic=row["ettr_analytic"])
         if any(EXTRAPOLATED in note for note in point.static.get("notes", ())):
             row["caution"] = "; ".join(filter(None, (row["caution"], BEYOND_PROFILE)))
     return row
@@ -242,6 +251,28 @@ def _mark(members: Sequence[Point], rows: Sequence[Row], choice: Choice) -> None
             rows[point.index]["tied"] = point.id in tied
     if choice.best is not None:
         rows[choice.best]["best"] = True
+
+
+def _costs(point: Point, run: Mapping[str, Floats] | None) -> list[Row]:
+    """The costs of one design by category."""
+    if point.bill is None or run is None or not len(run["wall_s"]):
+        return []
+    name = {**point.columns, "variant": point.variant}
+    return [{**name, **one, "point": point.id} for one in costs.by_category(run, point.bill)]
+
+
+def _mark_costs(
+    members: Sequence[Point], rows: Sequence[Row], runs: Mapping[str, Mapping[str, Floats]], choice: Choice
+) -> None:
+    """Write into the rows of a group what a useful GPU-hour costs more than at its reference."""
+    by_index = {point.index: point for point in members}
+    if choice.reference is None:
+        return
+    reference = by_index[choice.reference]
+    for point in members:
+        if rows[point.index]["ettr"] is not None and point.bill is not None and reference.bill is not None:
+            pair = (runs[point.id], point.bill), (runs[reference.id], reference.bill)
+            rows[point.index] |= costs.apart(*pair)
 
 
 def _families(

@@ -21,7 +21,7 @@ from gemsim.spec.systems import written_out
 from gemsim.spec.types import Model, closest
 
 Raw = dict[str, Any]
-SECTIONS = ("cluster", "workload", "restart", "failures", "fleet", "protection", "profile", "run")
+SECTIONS = ("cluster", "workload", "restart", "failures", "fleet", "protection", "prices", "profile", "run")
 LISTS: dict[tuple[str, ...], tuple[type[Model], str]] = {  # where a list of named parts stands, and what one is called
     ("failures", "classes"): (FailureClassSpec, "failure class"),
     ("fleet", "repair", "stages"): (StageSpec, "stage"),
@@ -42,6 +42,7 @@ def normalised(raw: Raw) -> Raw:
         "restart",
         "fleet",
         "protection",
+        "prices",
         "notes",
         "profile",
     ):

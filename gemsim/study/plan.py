@@ -17,6 +17,7 @@ from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, study_hash
 from gemsim.study.design import DesignPoint, designs_of, short_names
 from gemsim.study.explain import Explanation, explain
+from gemsim.study.money import bill_of
 from gemsim.study.points import Model
 from gemsim.study.remedies import remedies
 from gemsim.study.sweep import Plan
@@ -31,7 +32,7 @@ def described(scenario: Scenario) -> dict[str, Any]:
     return {**static, **best, **beside, "notes": notes}
 
 
-MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)
+MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate, bill=bill_of)
 
 
 def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, quick: bool = False) -> Plan:

@@ -88,6 +88,7 @@ def sweep(
         failures = {id_: run.reason(id_) for id_ in run.failures}
         summary = summarise(points, store.read(), replications=plan.replications, require=plan.require, failed=failures)
         write_text(folder / "summary.csv", to_csv(summary.rows))
+        write_text(folder / "costs.csv", to_csv(summary.costs))
     if not scenarios and not faults:
         raise GemsimError(f"no design point is feasible; the first is not because: {points[0].reason}")
     return SweepResult(plan, folder, points, summary, failures, run.added)

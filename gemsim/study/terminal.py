@@ -19,6 +19,7 @@ from gemsim.study.ceiling import ceiling
 from gemsim.study.certainty import certainty
 from gemsim.study.design import short_names
 from gemsim.study.matrix import matrices
+from gemsim.study.money import bills
 from gemsim.study.page import TITLE, Page
 from gemsim.study.ranking import rankings
 from gemsim.study.shares import percent
@@ -57,6 +58,7 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
             page.show(block.table)
     if not alone:
         _say_fleets(page, answers)
+    page.say(*bills(groups, titles, result.summary.costs))
     page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
     page.say(*_extrapolated(groups), *_failed(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
