@@ -131,10 +131,12 @@ def test_a_difference_of_ratios_is_paired() -> None:
     other = costs.summary(second, BILL, ettr_analytic=None)["cost_per_useful_gpu_hour"]
     assert value == pytest.approx(other - level["cost_per_useful_gpu_hour"])
     width = level["cost_per_useful_gpu_hour_hi"] - level["cost_per_useful_gpu_hour_lo"]
-    assert found["cost_diff_lo"] is not None
-    assert found["cost_diff_hi"] is not None
-    assert 0.0 < found["cost_diff_lo"] < value < found["cost_diff_hi"]
-    assert found["cost_diff_hi"] - found["cost_diff_lo"] < width / 5
+    low, high = found["cost_diff_lo"], found["cost_diff_hi"]
+    assert low is not None
+    assert high is not None
+    assert value is not None
+    assert 0.0 < low < value < high
+    assert high - low < width / 5
 
 
 def _free_spares(original: Callable[..., float]) -> Callable[..., float]:
