@@ -54,6 +54,8 @@ def ridden(of: Scenario, *, seed: int, replication: int = 0, restart: float = RE
     for number, life in enumerate(job.history.lives):
         begun, running = life.pieces[0][1], job.running if life.ended is None else life.ended[0]
         assert len(life.pieces) == 1
+        if begun >= job.now:  # the run has ended in the recovery before
+            break
         if number:
             rows.append((begun - READ - restart, "restart", None))
             rows.append((begun - READ, "restore_start", None))
@@ -98,5 +100,3 @@ def joined(first: Rows, second: Rows) -> Rows:
     begun = after + 600.0
     moved = [(time + begun, event, None if step is None else step + newest) for time, event, step in second]
     return [*first[:-1], *stop, *start, (begun, "restore_end", None), *moved]
-
-

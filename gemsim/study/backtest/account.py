@@ -90,7 +90,8 @@ class _Reader:
         self.step: int | None = None
         self.first: int | None = None  # step with which this life began
         self.worked = 0.0  # seconds of whole steps in this life
-        self.saved: int | None = None
+        self.saved: int | None = None  # step with which work went on after the last save of this life
+        self.saving = False  # since the last step row
         self.origin: int | None = None  # the earliest step of the log
 
     def book(self, event: Event, seconds: float) -> None:
@@ -110,11 +111,8 @@ class _Reader:
             self._stop(event)
         elif event.kind in ("step", "run"):
             self._go_on(event)
-        elif event.kind == "save_start" and self.step is not None:
-            since = self.first if self.saved is None else self.saved
-            if since is not None and self.step > since:
-                self.found.every.append(self.step - since)
-            self.saved = self.step
+        elif event.kind == "save_start":
+            self.saving = True
 
     def _stop(self, event: Event) -> None:
         """A new stop, unless the job stands already."""
@@ -146,7 +144,11 @@ class _Reader:
         if self.origin is None:
             self.origin = event.step
         if self.first is None:
-            self.first, self.saved = event.step, None
+            self.first = self.saved = event.step
+        elif self.saving and self.saved is not None:
+            self.found.every.append(event.step - self.saved)
+            self.saved = event.step
+        self.saving = False
 
     def _back_to(self, step: int) -> None:
         """Work goes on with this step: what was done of it and beyond is wasted."""

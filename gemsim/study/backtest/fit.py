@@ -89,9 +89,17 @@ def fit(log: RunLog) -> tuple[Fit, Account]:
     return Fit(
         failures=len(found.failures), up=found.up, rate=rate_of(len(found.failures), found.up),
         stand=mean_of([stop.stood for stop in over]), parts=parts, stood=stood,
-        save=mean_of(found.saves), every=mean_of([float(one) for one in found.every]),
+        save=mean_of(found.saves), every=_usual(found.every),
         step=Estimate(found.step, step.lo, step.hi, step.events, step.spread),
     ), found  # fmt: skip
+
+
+def _usual(steps: Sequence[int]) -> Estimate:
+    """Steps between saves: the median, with the middle 95 % of what was seen."""
+    if not steps:
+        return mean_of([])
+    lo, middle, hi = (float(one) for one in np.quantile(steps, [0.025, 0.5, 0.975]))
+    return Estimate(middle, lo, hi, len(steps))
 
 
 def rate_of(events: int, seconds: float) -> Estimate:

@@ -94,8 +94,10 @@ def _verdict(found: BackTest) -> str:
     number = len(found.lines)
     level = 100 * (1 - 0.05 / number)
     judged = f"all {number} are judged together by intervals of {level:.2f} %"
-    if found.held:
+    if found.verdict == "held":
         return f"Verdict: as predicted ({judged})."
+    if found.verdict == "changed":
+        return f"Verdict: not as predicted. The shares are ({judged}), but an input has changed beyond chance."
     missed = [_missed(line) for line in found.lines if not line.inside_all]
     return f"Verdict: not as predicted ({judged}): {'; '.join(missed)}."
 

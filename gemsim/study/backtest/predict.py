@@ -54,14 +54,16 @@ def predict(loaded: LoadedStudy, fitted: Fit, *, wall: float, runs: int, seed: i
     point, notes = _fitted_point(loaded, fitted, wall)
     rng = np.random.default_rng([seed, 0xBAC])
     rates = draw_rates(fitted, rng, runs) / fitted.rate.value
-    stands = draw_means(fitted.stand, rng, runs)
+    factors = {name: draw_means(one, rng, runs) / one.value for name, one in fitted.parts.items() if one.value > 0.0}
     seconds = {name: np.zeros(runs) for name in LEDGER}
     failures = np.zeros(runs)
     for number in range(runs):
-        drawn = _with(point, factor=rates[number], stand=_law(stands[number], fitted.stand.spread))
-        row = simulate(drawn, seed=seed, replication=number)
-        for name, share in _split(row, fitted, rng).items():
-            seconds[name][number] = share
+        drawn = {name: one[number] for name, one in factors.items()}
+        mean = math.fsum(factor * fitted.parts[name].value for name, factor in drawn.items())
+        of = _with(point, factor=rates[number], stand=_law(mean, fitted.stand.spread))
+        row = simulate(of, seed=seed, replication=number)
+        for name, spent in _split(row, fitted, drawn, rng).items():
+            seconds[name][number] = spent
         failures[number] = row["interruptions"]
     try:
         ettr, no_form = float(closed_form(_certain(point, fitted))["ettr_analytic"]), ""
@@ -153,12 +155,14 @@ def _law(mean: float, spread: float) -> Duration:
     return duration("lognormal", mean, min(WIDEST, math.sqrt(math.log1p(spread**2))))
 
 
-def _split(row: Mapping[str, Any], fitted: Fit, rng: np.random.Generator) -> dict[str, float]:
-    """Seconds of a simulated run by category, its stops cut into the parts that stops of the log have."""
+def _split(
+    row: Mapping[str, Any], fitted: Fit, factors: Mapping[str, float], rng: np.random.Generator
+) -> dict[str, float]:
+    """Seconds of a simulated run by category, its stops cut into parts as those of the log, times factors."""
     found = {name: float(row[f"{name}_s"]) for name in LEDGER}
     stood = math.fsum(found.pop(name) for name in (*STANDS, "waiting"))
     picked = rng.integers(len(fitted.stood), size=max(1, round(row["interruptions"])))
-    sums = {name: math.fsum(fitted.stood[one][name] for one in picked) for name in STANDS}
+    sums = {name: factors.get(name, 0.0) * math.fsum(fitted.stood[one][name] for one in picked) for name in STANDS}
     whole = math.fsum(sums.values())
     parts = {name: stood * part / whole if whole else 0.0 for name, part in sums.items()}
     return {**found, **parts, "waiting": 0.0}

@@ -37,6 +37,15 @@ class BackTest:
         """Whether all numbers together are as predicted."""
         return all(line.inside_all for line in self.lines)
 
+    @property
+    def verdict(self) -> str:
+        """held, missed, changed (the shares hold and an input has changed all the same), or too few failures."""
+        if self.prediction is None:
+            return "too few failures"
+        if not self.held:
+            return "missed"
+        return "changed" if any(one.found for one in self.changes) else "held"
+
 
 def backtest(loaded: LoadedStudy, path: Path, *, share: float, runs: int = RUNS, seed: int = 0) -> BackTest:
     """Read, cut, fit, predict and judge. Raises ValueRefused for a log, GemsimError for a study that cannot be used."""
@@ -79,7 +88,7 @@ def as_object(found: BackTest) -> dict[str, Any]:
             {key: getattr(one, key) for key in ("name", "unit", "before", "after", "p", "found")}
             for one in found.changes
         ],
-        "verdict": ("held" if found.held else "missed") if found.prediction else "too few failures",
+        "verdict": found.verdict,
     }
 
 
