@@ -194,7 +194,7 @@ def account(log: RunLog) -> Account:
         else:
             reader.book(before, seconds)
     found = reader.found
-    if log.events[-1].kind == "step":
+    if log.events[-1].kind in ("step", "run"):
         reader.meet(log.events[-1])
     reader._close_life()
     found.wall = log.seconds
