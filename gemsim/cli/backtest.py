@@ -13,8 +13,8 @@ from gemsim.cli.main import DONE
 
 EXAMPLES = """\b
 Examples:
-  gemsim backtest studies/zero3.yaml run.csv
-  gemsim backtest studies/zero3.yaml goodput.jsonl --split 0.3 --json backtest.json
+  gemsim backtest job.yaml run.csv
+  gemsim backtest job.yaml goodput.jsonl --split 0.3 --json backtest.json
 """
 
 

@@ -12,8 +12,8 @@ from math import inf
 from random import Random
 
 from gemsim.engine.claims import COLD, HOT, WARM, Claim, Near, Taken
-from gemsim.engine.repair import Marks, Return, Shop
-from gemsim.engine.standby import Standby, renamed
+from gemsim.engine.repair import Marks, Return, Shop, renamed
+from gemsim.engine.standby import Standby
 from gemsim.scenario.fleet import SparesPlan
 
 

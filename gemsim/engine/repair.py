@@ -11,6 +11,7 @@ import copy
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import heappop, heappush, heapreplace, nsmallest
 from math import fsum, inf
 
@@ -226,3 +227,12 @@ def _steps(stage: Stage, goes_on: bool) -> _Steps:
     name, seconds = stage.name, quantile(stage.time)
     further = stage.escalate if goes_on else 0.0
     return f"repair:{name}", seconds, f"escalate:{name}", further, f"silent:{name}", stage.silent
+
+
+def renamed(marks: Marks, before: str) -> Marks:
+    """The same marks under longer names, so that one event can send several units to repair."""
+    return partial(_ask, marks, before)
+
+
+def _ask(marks: Marks, before: str, name: str) -> float:
+    return marks(before + name)

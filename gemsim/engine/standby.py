@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
 from math import inf
 
 from gemsim.engine.books import Books
 from gemsim.engine.claims import COLD, HOT, WARM, Claim, Near, Trial
-from gemsim.engine.repair import Marks, Return, Shop
+from gemsim.engine.repair import Return, Shop, renamed
 from gemsim.scenario.fleet import SparesPlan
 
 _Event = tuple[float, int, int, Trial | None]  # (when, order, request, who turned out not to start)
@@ -295,12 +294,3 @@ class Standby:
             claim.trials.remove(trial)
             claim.failed += 1
             claim.need += self.size(trial.unit)
-
-
-def renamed(marks: Marks, before: str) -> Marks:
-    """The same marks under longer names, so that one event can send several units to repair."""
-    return partial(_ask, marks, before)
-
-
-def _ask(marks: Marks, before: str, name: str) -> float:
-    return marks(before + name)

@@ -6,9 +6,9 @@ on that, so nothing here is simulated, and what has no price is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +88,30 @@ class Bill:
         """Of a GPU-hour of a category; 0 where only energy is paid."""
         price = {"repair": self.repair_gpu_hour}.get(category, self.spare_gpu_hour if category in SPARES else None)
         return (self.gpu_hour if price is None else price) or 0.0
+
+
+class Billed(Protocol):
+    """A point of the summary, with its bill."""
+
+    @property
+    def index(self) -> int:
+        """Of its row."""
+
+    @property
+    def id(self) -> str:
+        """Of its design."""
+
+    @property
+    def variant(self) -> str:
+        """Its name in compare."""
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """What it varies."""
+
+    @property
+    def bill(self) -> Bill | None:
+        """Its prices."""
 
 
 def useful_gpu_hour(
@@ -206,6 +230,29 @@ def by_category(run: Run, bill: Bill) -> Iterator[dict[str, Any]]:
             row[f"{measure}_per_run"] = None if spent is None else float(spent.mean())
             row[f"{measure}_per_failure"] = None if spent is None or not failures else float(spent.sum()) / failures
         yield row | {"currency": bill.currency or None}
+
+
+def table(points: Sequence[Billed], runs: Mapping[str, Run]) -> list[dict[str, Any]]:
+    """The costs of all designs that were simulated, by category."""
+    found = []
+    for point in points:
+        run = runs.get(point.id)
+        if point.bill is not None and run is not None and len(run["wall_s"]):
+            name = {**point.columns, "variant": point.variant}
+            found += [{**name, **one, "point": point.id} for one in by_category(run, point.bill)]
+    return found
+
+
+def mark(
+    members: Sequence[Billed], rows: Sequence[dict[str, Any]], runs: Mapping[str, Run], reference: int | None
+) -> None:
+    """Write into the rows of a group what a useful GPU-hour costs more than at its reference (an index)."""
+    best = next((point for point in members if point.index == reference), None)
+    if best is None or best.bill is None:
+        return
+    for point in members:
+        if rows[point.index]["ettr"] is not None and point.bill is not None:
+            rows[point.index] |= apart((runs[point.id], point.bill), (runs[best.id], best.bill))
 
 
 def _lost(name: str, spent: ByCategory, run: Run) -> dict[str, float | None]:

@@ -136,10 +136,10 @@ def summarise(
     choices = {key: _choose(members, rows, runs, require) for key, members in groups.items()}
     for key, members in groups.items():
         _mark(members, rows, choices[key])
-        _mark_costs(members, rows, runs, choices[key])
+        costs.mark(members, rows, runs, choices[key].reference)
     jobs = {job: _choose(members, rows, runs, require) for job, members in _by_job(points).items()}
     found = _families(groups, choices, rows, runs)
-    spent = [one for point in points if point.id not in failed for one in _costs(point, runs.get(point.id))]
+    spent = costs.table([point for point in points if point.id not in failed], runs)
     return Summary(tuple(rows), choices, within, jobs, found, spent)
 
 
@@ -251,28 +251,6 @@ def _mark(members: Sequence[Point], rows: Sequence[Row], choice: Choice) -> None
             rows[point.index]["tied"] = point.id in tied
     if choice.best is not None:
         rows[choice.best]["best"] = True
-
-
-def _costs(point: Point, run: Mapping[str, Floats] | None) -> list[Row]:
-    """The costs of one design by category."""
-    if point.bill is None or run is None or not len(run["wall_s"]):
-        return []
-    name = {**point.columns, "variant": point.variant}
-    return [{**name, **one, "point": point.id} for one in costs.by_category(run, point.bill)]
-
-
-def _mark_costs(
-    members: Sequence[Point], rows: Sequence[Row], runs: Mapping[str, Mapping[str, Floats]], choice: Choice
-) -> None:
-    """Write into the rows of a group what a useful GPU-hour costs more than at its reference."""
-    by_index = {point.index: point for point in members}
-    if choice.reference is None:
-        return
-    reference = by_index[choice.reference]
-    for point in members:
-        if rows[point.index]["ettr"] is not None and point.bill is not None and reference.bill is not None:
-            pair = (runs[point.id], point.bill), (runs[reference.id], reference.bill)
-            rows[point.index] |= costs.apart(*pair)
 
 
 def _families(

@@ -76,9 +76,8 @@ def _fitted_point(loaded: LoadedStudy, fitted: Fit, wall: float) -> tuple[Scenar
     """The study's own point with what the log determines in place of its inputs; stops take no time yet."""
     spec = resolve_point(loaded, {"run.horizon": f"{wall!r} s", "run.steps": None, "run.max_wall": None})
     if spec.restart.mode == "in_place":
-        raise GemsimError(
-            "restart: in_place cannot be back-tested: a log does not tell a repair in place from a restart"
-        )
+        what = "restart: in_place cannot be back-tested: a log does not tell a repair in place from a restart"
+        raise GemsimError(f"{what}; write restart: all_processes, or what the job of the log does")
     if spec.failures.replay is not None:
         raise GemsimError("failures.replay cannot be back-tested: its failures are those of another log")
     plain = build(spec)
