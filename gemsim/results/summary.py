@@ -138,9 +138,8 @@ def summarise(
         _mark(members, rows, choices[key])
         costs.mark(members, rows, runs, choices[key].reference)
     jobs = {job: _choose(members, rows, runs, require) for job, members in _by_job(points).items()}
-    found = _families(groups, choices, rows, runs)
     spent = costs.table([point for point in points if point.id not in failed], runs)
-    return Summary(tuple(rows), choices, within, jobs, found, spent)
+    return Summary(tuple(rows), choices, within, jobs, _families(groups, choices, rows, runs), spent)
 
 
 def job_named(variant: str) -> str:
