@@ -13,8 +13,8 @@ from gemsim.cli.main import DONE
 
 EXAMPLES = """\b
 Examples:
-  gemsim backtest job.yaml run.csv
-  gemsim backtest job.yaml goodput.jsonl --split 0.3 --json backtest.json
+  gemsim backtest studies/peers/airesim_default.yaml run.csv
+  gemsim backtest studies/peers/airesim_default.yaml goodput.jsonl --split 0.3 --json backtest.json
 """
 
 
