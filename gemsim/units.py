@@ -10,6 +10,7 @@ import difflib
 import math
 import re
 from fractions import Fraction
+from functools import cache
 from typing import Literal, NamedTuple, overload
 
 from gemsim.errors import UnitError, show
@@ -124,10 +125,17 @@ def brief(value: float, dimension: Dimension) -> str:
         return f"{value:.4g}"
     if dimension == "share":
         return f"{100 * value:.4g} %"
-    decimal = [(unit, size) for unit, size in _printed(dimension) if not unit.endswith(("iB", "iB/s"))]
-    fitting = [(unit, size) for unit, size in decimal if abs(value) >= size or (value == 0 and size == 1)]
-    unit, size = max(fitting or decimal[:1], key=lambda pair: pair[1])
-    return f"{float(f'{value / float(size):.4g}'):.12g} {unit}"
+    decimal = _decimal(dimension)
+    fitting = ((unit, size) for unit, size in decimal if abs(value) >= size or (value == 0 and size == 1))
+    unit, size = next(fitting, decimal[-1])
+    return f"{float(f'{value / size:.4g}'):.12g} {unit}"
+
+
+@cache
+def _decimal(dimension: Dimension) -> list[tuple[str, float]]:
+    """The units that are printed, but for those of powers of two, the largest first."""
+    units = [(unit, float(size)) for unit, size in _printed(dimension) if not unit.endswith(("iB", "iB/s"))]
+    return sorted(units, key=lambda pair: -pair[1])
 
 
 def _printed(dimension: Dimension) -> list[tuple[str, Fraction]]:

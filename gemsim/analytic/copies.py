@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gemsim.analytic.expected import standing_still
+from gemsim.protection.arrays import anywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.double import falls
 from gemsim.protection.reach import Branch
@@ -63,7 +64,7 @@ def _beyond(scenario: Scenario, tier: Checkpoint) -> float:
 def _from(scenario: Scenario, number: int) -> float:
     """The same from the first checkpoint of this number or a later one; -1: the start of the job."""
     tiers = scenario.tiers[number:] if number >= 0 else ()
-    following = next((t for t in tiers if isinstance(t, Checkpoint) and t.every < NEVER), None)
+    following = next((t for t in tiers if isinstance(t, Checkpoint) and anywhere(t.every < NEVER)), None)
     if following is None:
         return scenario.horizon / 2.0
     return following.every * scenario.useful_step / 2.0 + following.lag + following.read

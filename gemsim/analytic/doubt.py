@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from math import exp
+from typing import Any
 
 from gemsim.analytic.groups import Groups
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.laws import Duration
+from gemsim.protection.arrays import anywhere, at_most, is_array
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
@@ -28,7 +30,7 @@ def doubt(scenario: Scenario, groups: Groups, found: tuple[Branch, ...], main: C
     tau, lag = (0.0, 0.0) if main is None else (main.every * scenario.timeline.step, main.lag)
     kept, rolled = (sum(r for r, _ in group) for group in (groups.keeping, groups.restarting))
     rate = kept + rolled + sum(r for r, _ in groups.in_place)
-    if rate == 0.0:
+    if not anywhere(rate > 0.0):
         return 0.0
     standing = sum(r * d for r, d in everything)
     total = kept * lag * rolled * tau
@@ -37,9 +39,9 @@ def doubt(scenario: Scenario, groups: Groups, found: tuple[Branch, ...], main: C
         total += hits * sum(r * d * max(0.0, stall - d) for r, d in (*groups.restarting, *groups.keeping))
     total += _by_phase(found) * mild * (tau / 2.0 + standing / rate)
     if any(b.action == "drain_and_reset" for b in found):
-        total += rolled * scenario.restart.reset * min(1.0, standing)
+        total += rolled * scenario.restart.reset * at_most(1.0, standing)
     if main is not None and main.wall_anchor:
-        total += rolled * (tau / 2.0 * min(1.0, mild) + scenario.timeline.step)
+        total += rolled * (tau / 2.0 * at_most(1.0, mild) + scenario.timeline.step)
     squares = sum(r * d * d for r, d in everything)
     again = squares / 2.0 + standing * standing / rate + mild * tau / 2.0
     if never_hit(scenario):
@@ -71,7 +73,8 @@ def _of_class(kind: FailureClass, rate: float, again: float, near: float) -> flo
     if kind.detect.kind != "fixed" and kind.scope != "silent":
         doubt += kind.rate * rate * _variance(kind.detect) / 2.0
     if kind.lifetime.kind != "exponential":
-        doubt += kind.rate * near * float(kind.lifetime.cdf(near))
+        soon: Any = kind.lifetime.cdf(near)
+        doubt += kind.rate * near * (soon if is_array(near) else float(soon))
     return doubt
 
 

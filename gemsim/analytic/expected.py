@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gemsim.analytic.remaps import stops as of_remaps
+from gemsim.protection.arrays import anywhere, at_least, either
 from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
 from gemsim.protection.kinds import Job
@@ -45,29 +46,34 @@ def expected(
     """
     wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
     running = 1.0 / wall_per_running
-    clock = {"wall": 1.0, "running": running}
-    rate = sum(b.rate * clock[b.kind.exposure] for b in found)
+    rate = _on_both_clocks(found, running)
     timeline = scenario.timeline
     pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls)
     overhead = running * (1.0 - scenario.useful_step / pace)
     numbers = {"failures_analytic": rate * wall, "overhead_analytic": overhead}
-    if rate == 0.0:
+    if not anywhere(rate > 0.0):
         return numbers
     natures = {b.nature for b in found}
     covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
-    fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(b, covering[b.nature]))
+    fallen = _on_both_clocks([b for b in found if _falls_back(b, covering[b.nature])], running)
     own = of_remaps(scenario, found)
     waits = [around(scenario, b, reset=own.at_once(b)) + own.apart(b) for b in found]
     fallen += (1.0 - running) * _joining(found, waits, covering)
-    lost = max(0.0, 1.0 - ettr - overhead)
-    longer = (wall_per_running - 1.0) / standing if standing else 1.0
+    lost = at_least(0.0, 1.0 - ettr - overhead)
+    longer = either(standing > 0.0, lambda: (wall_per_running - 1.0) / standing, lambda: 1.0)
     not_gemini = sum(b.rate * stops(b) * wait for b, wait in zip(found, waits, strict=True)) * running * longer
     return {
         **numbers,
         "fallback_per_failure_analytic": fallen / rate,
         "cost_s_per_failure_analytic": lost / rate,
-        "wasted_s_per_failure_analytic": max(0.0, lost - not_gemini - degraded) / rate,
+        "wasted_s_per_failure_analytic": at_least(0.0, lost - not_gemini - degraded) / rate,
     }
+
+
+def _on_both_clocks(found: Sequence[Branch], running: float) -> float:
+    """Failures per wall second, where the job runs for this share of it."""
+    wall = sum(b.rate for b in found if b.kind.exposure == "wall")
+    return wall + running * sum(b.rate for b in found if b.kind.exposure != "wall")
 
 
 def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
@@ -80,7 +86,7 @@ def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[
         place = (branch.number, branch.tier == START)
         by_tier[place] = by_tier.get(place, 0.0) + branch.rate * (wait + branch.recovery)
     total = sum(by_tier.values())
-    if total == 0.0:
+    if not anywhere(total > 0.0):
         return 0.0
     later: dict[int, float] = {}
     for first in {tier for tier in covering.values() if tier is not None}:

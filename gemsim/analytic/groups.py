@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from gemsim.analytic.capacity import Missing
 from gemsim.analytic.renewal import Interruptions
+from gemsim.protection.arrays import either
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
@@ -76,8 +77,18 @@ def joined(classes: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Interrupted:
+    """How a job is interrupted: the groups, what they come to, and what is missing meanwhile."""
+
+    groups: Groups
+    standing: Interruptions
+    lost: Missing
+
+
+@dataclass(frozen=True, slots=True)
 class Solved:
-    """What the renewal form was given and what it came to; `scenario` has the mean time to start a spare.
+    """What the renewal form was given and what it came to; `scenario` has the mean time to start a spare. Steps between
+    saves, and all that follows from them, may be arrays.
 
     `renewal` is `general_ettr` of `tau`, `delta` and `lag` (s); then come first-order losses (`groups`), capacity that
     is out (`lost`), and the share `out` of the time in which a node is lacking. `degraded`: share of time.
@@ -103,4 +114,4 @@ class Solved:
     @property
     def kind(self) -> str:
         """exact or first_order."""
-        return "exact" if self.inexact < NEGLIGIBLE else "first_order"
+        return either(self.inexact < NEGLIGIBLE, lambda: "exact", lambda: "first_order")

@@ -14,7 +14,7 @@ from gemsim.analytic.run import predict, traced
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.scenario import Scenario
-from gemsim.scenario.build import best_every, timeline
+from gemsim.scenario.intervals import best_every, timeline
 from gemsim.scenario.model import Restart
 from gemsim.units import brief
 

@@ -2,7 +2,7 @@
 
 One idea: the time between two roll-backs (a life) renews the job, so effective time = work kept per life / length of a
 life. All times are seconds of wall time, all rates failures of the whole job per second. `tau` is the running time
-between two saves, `delta` the time one save blocks the job.
+between two saves, `delta` the time one save blocks the job. `tau` and rates may be arrays, for as many jobs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, least, most, total
 from gemsim.protection.interval import optimal_interval as optimal_interval
 
 Classes = Sequence[tuple[float, float]]
@@ -27,7 +28,7 @@ def roll_back_segment(tau: float, delta: float, *, rate: float, restart: float =
     _check(tau=tau, delta=delta, rate=rate, restart=restart, down=down)
     if rate == 0.0:
         return tau + delta
-    return (1.0 + rate * down) * _exp(rate * restart) * _expm1(rate * (tau + delta)) / rate
+    return (1.0 + rate * down) * exp(rate * restart) * expm1(rate * (tau + delta)) / rate
 
 
 def roll_back_ettr(tau: float, delta: float, *, rate: float, restart: float = 0.0, down: float = 0.0) -> float:
@@ -67,8 +68,8 @@ def in_place_segment(
     rate = math.fsum(rate for rate, _ in in_place)
     total = rate + roll_back
     lost = _stall_failure(in_place, roll_back)
-    life = 1.0 / roll_back + down * _exp(total * restart) + _expm1(total * restart) / total
-    return _expm1((roll_back + rate * lost) * (tau + delta)) * life
+    life = 1.0 / roll_back + down * exp(total * restart) + expm1(total * restart) / total
+    return expm1((roll_back + rate * lost) * (tau + delta)) * life
 
 
 def write_lag_factor(roll_back: float, lag: float) -> float:
@@ -78,7 +79,7 @@ def write_lag_factor(roll_back: float, lag: float) -> float:
     in-place pause. Kind: exact.
     """
     _check(roll_back=roll_back, lag=lag)
-    return math.exp(-roll_back * lag)
+    return exp(-roll_back * lag)
 
 
 class Interruptions(NamedTuple):
@@ -126,12 +127,14 @@ def ladder(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()
     """
     for classes in (restarting, in_place, keeping):
         _check_classes(classes)
-    restarting, in_place, keeping = ([c for c in group if c[0]] for group in (restarting, in_place, keeping))
+    restarting, in_place, keeping = (
+        [c for c in group if anywhere(c[0] > 0.0)] for group in (restarting, in_place, keeping)
+    )
     milder = [*in_place, *keeping]
     every = [*restarting, *milder]
-    steps = _Ladder(sorted({seconds for _, seconds in every}, reverse=True), math.fsum(rate for rate, _ in every))
-    roll_rate = math.fsum(rate for rate, _ in restarting)
-    keep_rate = math.fsum(rate for rate, _ in keeping)
+    steps = _Ladder(sorted({seconds for _, seconds in every}, reverse=True), total(rate for rate, _ in every))
+    roll_rate = total(rate for rate, _ in restarting)
+    keep_rate = total(rate for rate, _ in keeping)
 
     standing = steps.solve(every, 0.0, lambda level: steps.exposure[level])
     rolled = steps.solve(milder, roll_rate, lambda level: steps.exposure[level] * roll_rate)
@@ -139,14 +142,12 @@ def ladder(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()
     kept = steps.solve(
         in_place,
         roll_rate + keep_rate,
-        lambda level: steps.exposure[level] * math.fsum(rate * saved[max(level, d)] for rate, d in keeping),
+        lambda level: steps.exposure[level] * total(rate * saved[max(level, d)] for rate, d in keeping),
     )
     still = steps.solve(in_place, roll_rate + keep_rate, lambda level: steps.survive[level])
     rungs = []
     for d in steps.levels:
-        begins = [
-            math.fsum(rate for rate, seconds in group if seconds == d) for group in (restarting, keeping, in_place)
-        ]
+        begins = [total(rate for rate, seconds in group if seconds == d) for group in (restarting, keeping, in_place)]
         ends = steps.exposure[d], standing[d], rolled[d], saved[d], kept[d], still[d]
         rungs.append(Rung(d, begins[0], begins[1], begins[2], *ends))
     return rungs
@@ -156,10 +157,10 @@ def interruptions(*, restarting: Classes, in_place: Classes = (), keeping: Class
     """Rates of interruptions by how they end, and the time they take, over the rungs of `ladder`. Kind: exact."""
     rungs = ladder(restarting=restarting, in_place=in_place, keeping=keeping)
     return Interruptions(
-        roll_back=math.fsum(r.restarting + (r.keeping + r.in_place) * r.rolled for r in rungs),
-        keep=math.fsum(r.keeping * r.saved + r.in_place * r.kept for r in rungs),
-        in_place=math.fsum(r.in_place * r.still for r in rungs),
-        wall_per_running=1.0 + math.fsum((r.restarting + r.keeping + r.in_place) * r.standing for r in rungs),
+        roll_back=total(r.restarting + (r.keeping + r.in_place) * r.rolled for r in rungs),
+        keep=total(r.keeping * r.saved + r.in_place * r.kept for r in rungs),
+        in_place=total(r.in_place * r.still for r in rungs),
+        wall_per_running=1.0 + total((r.restarting + r.keeping + r.in_place) * r.standing for r in rungs),
     )
 
 
@@ -189,24 +190,30 @@ def general_ettr(
     order (error about keep rate x write_lag x roll-back rate x tau).
     """
     _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
-    if tau == 0.0:
+    if not anywhere(tau > 0.0):
         return 0.0
     if rates is None:
         rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
-    if math.isinf(rates.wall_per_running):
-        return 0.0
-    lag = write_lag_factor(math.fsum(rate for rate, _ in restarting), write_lag)
-    if wall_anchor:
-        return _on_the_wall(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead)
+    lag = write_lag_factor(total(rate for rate, _ in restarting), write_lag)
+    form = _on_the_wall if wall_anchor else _since_recovery
+    return either(
+        rates.wall_per_running < math.inf,
+        lambda: form(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead),
+        lambda: 0.0,
+    )
+
+
+def _since_recovery(tau: float, delta: float, rates: Interruptions, step: float) -> float:
+    """Useful seconds per running second where the clock of saves starts again at each recovery."""
     cycle = tau + delta
     ending = rates.roll_back + rates.keep
-    useful = tau * (ending / _expm1(ending * cycle) if ending else 1.0 / cycle)
-    if rates.keep:
-        done = math.exp(-ending * cycle)
-        rolled = -math.expm1(-ending * cycle) * rates.roll_back / ending
-        saved_later = done / (done + rolled) if rolled else 1.0
-        useful += rates.keep * saved_later * kept_at_interruption(tau, delta, rate=ending, step=step)
-    return useful * lag / rates.wall_per_running / (1.0 + overhead)
+    useful = tau * either(ending > 0.0, lambda: ending / expm1(ending * cycle), lambda: 1.0 / cycle)
+    if not anywhere(rates.keep > 0.0):
+        return useful
+    done = exp(-ending * cycle)
+    rolled = either(ending > 0.0, lambda: -expm1(-ending * cycle) * rates.roll_back / ending, lambda: ending)
+    saved_later = either(rolled > 0.0, lambda: done / (done + rolled), lambda: 1.0)
+    return useful + rates.keep * saved_later * kept_at_interruption(tau, delta, rate=ending, step=step)
 
 
 def _on_the_wall(tau: float, delta: float, rates: Interruptions, step: float) -> float:
@@ -217,8 +224,8 @@ def _on_the_wall(tau: float, delta: float, rates: Interruptions, step: float) ->
     roll-backs alone; other pauses leave less work between two marks, which is first order.
     """
     rate = rates.roll_back
-    kept = -math.expm1(-rate * tau) / rate * math.exp(-rate * delta) if rate else tau
-    return max(0.0, kept / (tau + delta) - rates.keep * step / 2.0)
+    kept = either(rate > 0.0, lambda: -expm1(-rate * tau) / rate * exp(-rate * delta), lambda: tau)
+    return at_least(0.0, kept / (tau + delta) - rates.keep * step / 2.0)
 
 
 def kept_at_interruption(tau: float, delta: float, *, rate: float, step: float = 0.0) -> float:
@@ -229,16 +236,17 @@ def kept_at_interruption(tau: float, delta: float, *, rate: float, step: float =
     """
     _check(tau=tau, delta=delta, rate=rate, step=step)
     cycle = tau + delta
-    if step > 0.0:
-        count = math.floor(tau / step * (1.0 + 1e-12))
-        work = step * count
-    else:
-        count, work = 0, tau
-    if rate * cycle < 1e-7:
-        return work - work * ((work + step) / 2.0) / cycle if cycle else 0.0
-    begun = -math.expm1(-rate * work)
-    reached = step * begun / _expm1(rate * step) if step else begun / rate
-    return (reached - work * math.exp(-rate * cycle)) / -math.expm1(-rate * cycle)
+    work = step * (tau / step * (1.0 + 1e-12) // 1.0) if anywhere(step > 0.0) else tau
+
+    def rarely() -> float:
+        return work - either(cycle > 0.0, lambda: work * ((work + step) / 2.0) / cycle, lambda: work)
+
+    def often() -> float:
+        begun = -expm1(-rate * work)
+        reached = step * begun / expm1(rate * step) if anywhere(step > 0.0) else begun / rate
+        return (reached - work * exp(-rate * cycle)) / -expm1(-rate * cycle)
+
+    return either(rate * cycle < 1e-7, rarely, often)
 
 
 class _Ladder:
@@ -246,9 +254,9 @@ class _Ladder:
 
     def __init__(self, levels: Sequence[float], total: float) -> None:
         self.levels = levels
-        self.total = total
-        self.survive = {level: math.exp(-total * level) for level in levels}
-        self.exposure = {level: -math.expm1(-total * level) / total if total else level for level in levels}
+        self.survive = {level: exp(-total * level) for level in levels}
+        ends = anywhere(total > 0.0)
+        self.exposure = {level: -expm1(-total * level) / total if ends else level for level in levels}
 
     def solve(self, movers: Classes, others: float, base: Callable[[float], float]) -> dict[float, float]:
         """x(D) = base(D) + (1 - e^(-total D)) / total * sum over movers of rate * x(max(D, d)), longest D first.
@@ -258,11 +266,15 @@ class _Ladder:
         solved: dict[float, float] = {}
         for level in self.levels:
             longer = [(rate, d) for rate, d in movers if d > level]
-            onward = math.fsum(rate * solved[d] for rate, d in longer)
-            leaving = self.survive[level] + self.exposure[level] * (others + math.fsum(rate for rate, _ in longer))
+            onward = total(rate * solved[d] for rate, d in longer)
+            leaving = self.survive[level] + self.exposure[level] * (others + total(rate for rate, _ in longer))
             value = base(level) + self.exposure[level] * onward
-            solved[level] = value / leaving if leaving else math.inf if value else 0.0
+            solved[level] = _quotient(value, leaving)
         return solved
+
+
+def _quotient(value: float, leaving: float) -> float:
+    return either(leaving > 0.0, lambda: value / leaving, lambda: either(value > 0.0, lambda: math.inf, lambda: 0.0))
 
 
 def _stall_failure(classes: Classes, roll_back: float) -> float:
@@ -277,17 +289,9 @@ def _stall_failure(classes: Classes, roll_back: float) -> float:
     return hit * roll_back / (phi * total + hit * roll_back)
 
 
-def _exp(exponent: float) -> float:
-    return math.exp(exponent) if exponent < 709.0 else math.inf
-
-
-def _expm1(exponent: float) -> float:
-    return math.expm1(exponent) if exponent < 709.0 else math.inf
-
-
 def _check(**values: float) -> None:
     for name, value in values.items():
-        if not value >= 0.0 or math.isinf(value):
+        if not least(value) >= 0.0 or most(value) == math.inf:
             raise ValueError(f"{name} must be a finite number >= 0, not {value!r}")
 
 

@@ -12,25 +12,24 @@ from typing import Any
 from gemsim.analytic.capacity import Missing, fall_cost, missing
 from gemsim.analytic.copies import both_lost, one_short
 from gemsim.analytic.doubt import doubt, never_hit
-from gemsim.analytic.evened import is_even, run_seconds
+from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import expected, outcomes, standing_still
-from gemsim.analytic.groups import Groups, Solved, Told, joined
-from gemsim.analytic.markov import down_at_once
-from gemsim.analytic.refusals import plain_spares, refuse
+from gemsim.analytic.groups import Groups, Interrupted, Solved, Told, joined
+from gemsim.analytic.refusals import refuse
 from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
-from gemsim.analytic.unseen import piled_up
+from gemsim.analytic.unseen import NOTHING, Moved, piled_up
 from gemsim.analytic.varied import LACKING, per_failure, varied
-from gemsim.analytic.waits import Run, Waits, waits
+from gemsim.analytic.waiting import waiting
+from gemsim.analytic.waits import Waits
 from gemsim.errors import NotCovered
+from gemsim.protection.arrays import anywhere, at_least, either
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
 
-WAIT_LIMIT = 1e-4  # share of failures that may find no spare before waiting must be modelled
-ALWAYS = 1e-6  # share of the time in which none is lacking, below which the job does not run
 UNCOVERED_START = 1e-6  # failures per run that no tier recovers before the renewal form breaks down
 
 
@@ -51,7 +50,7 @@ def traced(scenario: Scenario) -> tuple[dict[str, Any], list[Solved]]:
 
     def steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
         behind.append(solve(scenario, course=course))
-        return _columns(behind[-1])
+        return columns(behind[-1])
 
     even = all(is_even(kind) for kind in scenario.classes)
     numbers = steady(scenario) if even else varied(scenario, steady)
@@ -59,7 +58,7 @@ def traced(scenario: Scenario) -> tuple[dict[str, Any], list[Solved]]:
     return found, behind if even else behind[1:]  # the first of those that are not even gives the mean rates alone
 
 
-def _columns(solved: Solved) -> dict[str, Any]:
+def columns(solved: Solved) -> dict[str, Any]:
     """The columns of the twin, and the share of the time in which nodes are lacking."""
     scenario = solved.scenario
     others = expected(
@@ -72,7 +71,7 @@ def _columns(solved: Solved) -> dict[str, Any]:
         stops=lambda branch: solved.lost.stops(scenario, branch),
     )
     said = {
-        "ettr_analytic": max(0.0, solved.ettr),
+        "ettr_analytic": at_least(0.0, solved.ettr),
         "analytic_kind": solved.kind,
         "analytic_error": solved.error,
         LACKING: solved.out,
@@ -87,11 +86,27 @@ def solve(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> Solved:
     `course`: how often nodes leave in equal parts of the run, relative to the mean (none: a spare is always at hand).
     """
     found, moved = piled_up(scenario, outcomes(scenario))
+    lost = lost_for_good(scenario, found)
+    if lost > UNCOVERED_START:
+        raise NotCovered(started_again(lost))
+    before = interrupted(scenario, found)
+    return solved(scenario, found, before, waiting(scenario, found, before, course), moved)
+
+
+def solved(
+    scenario: Scenario,
+    found: tuple[Branch, ...],
+    before: Interrupted,
+    waits: Waits | None,
+    moved: Moved = NOTHING,
+) -> Solved:
+    """The renewal form of these outcomes, with these waits for spares. Steps between saves, and with them rates, may be
+    arrays; so may what waits come to, but for the time that a spare takes to start."""
     main = _main_tier(scenario, found)
-    scenario, groups, lost, out = _with_waits(scenario, found, main, course)
+    scenario, groups, standing, lost, out = _with_waits(scenario, found, before, waits)
     pace = _pace(scenario, main)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
-    tau, standing = steps * pace, _interruptions(scenario, groups)
+    tau = steps * pace
     renewal = general_ettr(
         tau,
         delta,
@@ -105,8 +120,8 @@ def solve(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> Solved:
     ettr = (renewal - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
-    groups.doubt += lost.error + fall_cost(scenario, lost) + moved.doubt(tau)
-    ettr *= 1.0 - out
+    groups.doubt = groups.doubt + lost.error + fall_cost(scenario, lost) + moved.doubt(tau)
+    ettr = ettr * (1.0 - out)
     error = _error(scenario, groups, ettr, 0.0 if main is None else tau)
     inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
     return Solved(
@@ -116,41 +131,18 @@ def solve(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> Solved:
 
 
 def _with_waits(
-    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, course: tuple[float, ...]
-) -> tuple[Scenario, Groups, Missing, float]:
+    scenario: Scenario, found: tuple[Branch, ...], before: Interrupted, waits: Waits | None
+) -> tuple[Scenario, Groups, Interruptions, Missing, float]:
     """The scenario with the mean time to start a spare, what the renewal form then takes, and the share of the time in
     which a node is lacking."""
-    groups, lost = _with_capacity(scenario, found, main)
-    waiting = _waiting(scenario, found, groups, course)
-    if waiting is None:
-        return scenario, groups, lost, 0.0
-    if waiting.out > 1.0 - ALWAYS:
-        raise NotCovered(
-            "nodes are lacking all the time, or in a stretch of the drift: more are broken than there are spares"
-        )
-    scenario = waiting.applied(scenario)
-    groups, lost = _with_capacity(scenario, found, main)
-    groups.doubt += waiting.doubt + groups.rate * waiting.error
-    return scenario, groups, lost, waiting.out
-
-
-def _waiting(scenario: Scenario, found: tuple[Branch, ...], groups: Groups, course: tuple[float, ...]) -> Waits | None:
-    """What waiting for spares costs; None where one that can start at once is all but always at hand."""
-    replacing = [b for b in found if b.action == "replace"] if course else []
-    alone = all(len(b.damage.hosts) <= 1 for b in replacing)
-    if plain_spares(scenario) and alone and _no_spare(scenario) <= WAIT_LIMIT:
-        return None
-    if any(b.ending == "go_on" for b in replacing):
-        if plain_spares(scenario) and not scenario.spare_nodes and all(b.ending == "go_on" for b in replacing):
-            return None  # what is out comes back after its own repair
-        raise NotCovered(
-            f"{_no_spare(scenario):.2g} of replacements find no spare while groups are out; not in the closed form"
-        )
-    if not replacing:
-        return None
-    per_running = _interruptions(scenario, groups).wall_per_running
-    run = Run(1.0 / per_running, groups.standing / groups.rate, run_seconds(scenario, 1.0 / per_running), course)
-    return waits(scenario, found, run)
+    doubt, out = 0.0, 0.0
+    if waits is not None:
+        if waits.activation != scenario.spare_activation:
+            scenario = waits.applied(scenario)
+            before = interrupted(scenario, found)
+        doubt, out = waits.doubt + before.groups.rate * waits.error, waits.out
+    groups = replace(before.groups, doubt=before.groups.doubt + doubt)
+    return scenario, groups, before.standing, before.lost, out
 
 
 def _interruptions(scenario: Scenario, groups: Groups) -> Interruptions:
@@ -169,31 +161,30 @@ def _pace(scenario: Scenario, main: Checkpoint | None) -> float:
     return scenario.timeline.step + sum(others)
 
 
-def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None) -> tuple[Groups, Missing]:
+def interrupted(scenario: Scenario, found: tuple[Branch, ...]) -> Interrupted:
     """The groups of the renewal form, less the failures that strike only what is out; and what is missing meanwhile."""
+    main = _main_tier(scenario, found)
     groups = _grouped(scenario, found, main, Missing())
+    standing = _interruptions(scenario, groups)
     if all(branch.ending != "go_on" for branch in found):
-        return groups, Missing()
-    still = _interruptions(scenario, groups).wall_per_running
-    lost = missing(scenario, found, wall_per_running=still)
-    return _grouped(scenario, found, main, lost), lost
+        return Interrupted(groups, standing, Missing())
+    lost = missing(scenario, found, wall_per_running=standing.wall_per_running)
+    groups = _grouped(scenario, found, main, lost)
+    return Interrupted(groups, _interruptions(scenario, groups), lost)
 
 
-def _no_spare(scenario: Scenario) -> float:
-    """P(no idle spare), M/G/inf: broken nodes are Poisson with mean rate x repair time (Palm's theorem)."""
-    load = sum(k.rate * k.repair.mean for k in scenario.classes if k.action == "replace")
-    if load == 0.0:
-        return 0.0
-    return down_at_once(load, 1.0, more_than=scenario.spare_nodes - 1) if scenario.spare_nodes else 1.0
+def lost_for_good(scenario: Scenario, found: tuple[Branch, ...]) -> float:
+    """Failures per run that no tier recovers."""
+    return sum(b.rate for b in found if b.tier == START) * scenario.horizon
+
+
+def started_again(lost: float) -> str:
+    """Why there is no form where so many failures per run start the job again."""
+    return f"{lost:.3g} failures per run are recovered by no tier and start the job again"
 
 
 def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | None:
     """The deepest checkpoint tier that anything rolls back to."""
-    lost = sum(b.rate for b in found if b.tier == START)
-    if lost * scenario.horizon > UNCOVERED_START:
-        raise NotCovered(
-            f"{lost * scenario.horizon:.3g} failures per run are recovered by no tier and start the job again"
-        )
     reached = {b.number for b in found if b.ending == "roll_back"}
     tiers = [t for t in scenario.tiers if isinstance(t, Checkpoint) and t.number in reached]
     return tiers[-1] if tiers else None
@@ -204,7 +195,9 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     groups = Groups()
     pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
     rolled = sum(b.rate for b in found if _refills_memory(scenario, b))
-    served = pending / (pending + rolled) if rolled and not scenario.remap_now else 0.0
+    served = 0.0
+    if not scenario.remap_now:
+        served = either(rolled > 0.0, lambda: pending / (pending + rolled), lambda: 0.0)
     own = stops(scenario, found)
     for branch in found:
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
@@ -217,7 +210,7 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     met = both_lost(scenario, found)
     groups.extra += met
     groups.doubt += met
-    groups.doubt += one_short(scenario, found, groups.standing / max(groups.rate, 1e-30))
+    groups.doubt += one_short(scenario, found, groups.standing / at_least(1e-30, groups.rate))
     return groups
 
 
@@ -244,7 +237,7 @@ def _add(
     leaves = branch.action == "drain_and_reset"
     share = (1.0 if leaves else served) if _refills_memory(scenario, branch) else 0.0
     for weight, reset in ((share, True), (1.0 - share, False)):
-        if weight > 0.0:
+        if anywhere(weight > 0.0):
             still = standing_still(scenario, branch, reset=True) if reset else down
             groups.take(Told(branch, ending, branch.rate * weight, still, beside * weight, silent * weight))
 
@@ -267,6 +260,6 @@ def _older(scenario: Scenario, number: int) -> float:
 
 def _error(scenario: Scenario, groups: Groups, ettr: float, tau: float) -> float:
     """Absolute error: the neglected second-order terms, and what is lost to rounding."""
-    second = (groups.extra + groups.silent) * groups.rate * (tau + groups.standing / max(groups.rate, 1e-30))
+    second = (groups.extra + groups.silent) * groups.rate * (tau + groups.standing / at_least(1e-30, groups.rate))
     phases = groups.rate * scenario.timeline.step * groups.rate * tau
     return 1e-9 + 2.0 * second + groups.doubt + phases * (1.0 - ettr)

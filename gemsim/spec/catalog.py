@@ -58,12 +58,17 @@ def gpu(name: str) -> GpuSpec:
 
 def mix_names() -> list[str]:
     """The failure mixes of the catalog."""
-    return sorted(path.stem for path in (resources.published() / "failures").glob("*.yaml"))
+    return list(_names(resources.published() / "failures"))
 
 
 def system_names() -> list[str]:
     """The named systems of the catalog."""
-    return sorted(path.stem for path in (resources.published() / "systems").glob("*.yaml"))
+    return list(_names(resources.published() / "systems"))
+
+
+@cache
+def _names(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
 
 
 @cache

@@ -115,7 +115,7 @@ def resolve_point(loaded: LoadedStudy, assignments: Mapping[str, Any]) -> StudyS
             if path not in loaded.partial:
                 where = loaded.tree.where(source, key=True)
                 problems.append(Problem(where, dotted(source), refused.what, refused.allowed, refused.todo))
-    spec, found = draft.check()
+    spec, found = draft.check(loaded.spec)
     if problems or found or spec is None:
         raise StudyError(in_order(problems + found))
     return spec

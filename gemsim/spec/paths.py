@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -32,7 +33,7 @@ _PAIRED = ("run.seed", "run.replications")
 
 def normalised(raw: Raw) -> Raw:
     """A deep copy with short forms written out and empty optional sections left out."""
-    tree = {key: copy.deepcopy(value) for key, value in raw.items()}
+    tree = {key: _copy(value) for key, value in raw.items()}
     for key in (
         "sweep",
         "compare",
@@ -56,6 +57,13 @@ def normalised(raw: Raw) -> Raw:
     return tree
 
 
+def _copy(value: Any) -> Any:
+    """A deep copy of plain data: what is neither mapping nor list cannot be changed."""
+    if isinstance(value, dict):
+        return {key: _copy(one) for key, one in value.items()}
+    return [_copy(one) for one in value] if isinstance(value, list) else value
+
+
 def _tiers(value: Any) -> Any:
     """A named protection written out, and each tier of a list as a mapping."""
     value = written_out(value)
@@ -77,7 +85,8 @@ def submodel(annotation: Any) -> type[Model] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Model) else None
 
 
-def fields_of(model: type[Model]) -> dict[str, type[Model] | None]:
+@cache
+def fields_of(model: type[Model]) -> Mapping[str, type[Model] | None]:
     """The keys of a model as they stand in a file, each with the model beneath it."""
     fields = {info.alias or name: submodel(info.annotation) for name, info in model.model_fields.items()}
     return {key: below for key, below in fields.items() if not (key == "kind" and issubclass(model, Tier))}
