@@ -59,10 +59,11 @@ Asked = tuple[tuple[int, ...], Damage]  # tiers by number, and what they are ask
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """`fates` of a burst; by bad copies and place of the cell the outcome, and the seconds of the step done again."""
+    """What tiers decide, by damage: `fates` of a burst; by bad copies and place of the cell the outcome and the seconds
+    of the step done again."""
 
-    fates: dict[Asked, list[tuple[float, tuple[int, ...], Damage]]] = field(default_factory=dict)
-    plans: dict[Asked, dict[tuple[frozenset[int], Place], tuple[Key, float]]] = field(default_factory=dict)
+    fates: dict[Damage, list[tuple[float, tuple[int, ...], Damage]]] = field(default_factory=dict)
+    plans: dict[Damage, dict[tuple[frozenset[int], Place], tuple[Key, float]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class _Known:
     """What is known of this job so far: outcomes over all phases, and, with their mean redo, over bursts too."""
 
     cells: Sequence[Cell]
-    decided: _Decided
+    decided: dict[tuple[int, ...], _Decided]
     outcomes: dict[Asked, Outcomes]
     ends: dict[Asked, list[tuple[Key, float, float]]]
 
@@ -81,7 +82,7 @@ _DECIDED: Recent[_Decided] = Recent()
 
 def branches(job: Job) -> tuple[Branch, ...]:
     """All outcomes of all classes, with their rates."""
-    known = _Known(cells_of(job), _decided(job), {}, {})  # most classes leave one of a few kinds of damage
+    known = _Known(cells_of(job), {}, {}, {})  # most classes leave one of a few kinds of damage
     found: list[Branch] = []
     for kind, ends in zip(job.classes, _ends(job), strict=True):
         held = [
@@ -109,10 +110,17 @@ def _ends(job: Job) -> list[list[tuple[float, Nature, Damage, str]]]:
     return _ENDS.of(same, values, lambda: [list(kinds_of(job, kind)) for kind in job.classes])
 
 
-def _decided(job: Job) -> _Decided:
-    """Decisions by what was lost and where the job stood, the same whatever the intervals of saves are."""
-    tiers = tuple(replace(tier, every=0) if isinstance(tier, Checkpoint) else tier for tier in job.tiers)
-    return _DECIDED.of((job.platform.memory,), (job.platform.grid, job.platform.steps, tiers), _Decided)
+def _decided(job: Job, numbers: tuple[int, ...], known: _Known) -> _Decided:
+    """Decisions of these tiers, the same whatever the intervals of saves are."""
+    if numbers not in known.decided:
+        tiers = tuple(
+            replace(tier, every=0) if isinstance(tier, Checkpoint) else tier
+            for tier in job.tiers
+            if tier.number in numbers
+        )
+        values = (job.platform.grid, job.platform.steps, tiers)
+        known.decided[numbers] = _DECIDED.of((job.platform.memory,), values, _Decided)
+    return known.decided[numbers]
 
 
 def _still_held(job: Job, kind: FailureClass) -> list[tuple[float, tuple[Tier, ...]]]:
@@ -173,16 +181,16 @@ def _shares(job: Job, damage: Damage, known: _Known) -> list[tuple[Key, float, f
 def _outcomes(job: Job, damage: Damage, known: _Known) -> Outcomes:
     """Outcomes of one damage over whether its burst is decodable, and over all phases."""
     total: Outcomes = {}
-    asked = (tuple(tier.number for tier in job.tiers), damage)
-    if asked not in known.decided.fates:
-        known.decided.fates[asked] = _fates(job, damage)
-    for weight, numbers, shown in known.decided.fates[asked]:
+    fates = _decided(job, tuple(tier.number for tier in job.tiers), known).fates
+    if damage not in fates:
+        fates[damage] = _fates(job, damage)
+    for weight, numbers, shown in fates[damage]:
         if weight <= 0.0:
             continue
         seen = (numbers, shown)
         if seen not in known.outcomes:
             tiers = tuple(tier for tier in job.tiers if tier.number in numbers)
-            plans = known.decided.plans.setdefault(seen, {})
+            plans = _decided(job, numbers, known).plans.setdefault(shown, {})
             known.outcomes[seen] = _over_cells(job, tiers, shown, known.cells, plans)
         if weight == 1.0:
             return known.outcomes[seen]

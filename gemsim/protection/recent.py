@@ -6,7 +6,6 @@ to hash them, as `lru_cache` does, takes about as long as to work the result out
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from operator import is_
 from typing import Generic, TypeVar
@@ -18,13 +17,16 @@ class Recent(Generic[T]):
     """`most` results. They are held beside the objects, so that no other object can come to the place of one."""
 
     def __init__(self, most: int = 8) -> None:
-        self._kept: deque[tuple[tuple[object, ...], object, T]] = deque(maxlen=most)
+        self._most = most
+        self._kept: list[tuple[tuple[object, ...], object, T]] = []
 
     def of(self, same: tuple[object, ...], equal: object, make: Callable[[], T]) -> T:
         """What was made of these very objects, and of values equal to these; else it is made. Nobody may change it."""
-        for objects, values, result in tuple(self._kept):
-            if len(objects) == len(same) and all(map(is_, objects, same)) and values == equal:
-                return result
+        for place, entry in enumerate(self._kept):
+            if all(map(is_, entry[0], same)) and entry[1] == equal:
+                if place:
+                    self._kept = [entry, *self._kept[:place], *self._kept[place + 1 :]]
+                return entry[2]
         result = make()
-        self._kept.appendleft((same, equal, result))
+        self._kept = [(same, equal, result), *self._kept[: self._most - 1]]
         return result
