@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, least, most, total
+from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, is_array, least, total
 from gemsim.protection.interval import optimal_interval as optimal_interval
 
 Classes = Sequence[tuple[float, float]]
@@ -263,18 +263,16 @@ class _Ladder:
 
         `others` = the total rate of the classes that do not move but end the recursion.
         """
+        rates = {level: total(rate for rate, d in movers if d == level) for level in {d for _, d in movers}}
         solved: dict[float, float] = {}
+        onward, leave = 0.0, others  # what the longer ones lead to, and all that ends the stay at this length
         for level in self.levels:
-            longer = [(rate, d) for rate, d in movers if d > level]
-            onward = total(rate * solved[d] for rate, d in longer)
-            leaving = self.survive[level] + self.exposure[level] * (others + total(rate for rate, _ in longer))
             value = base(level) + self.exposure[level] * onward
-            solved[level] = _quotient(value, leaving)
+            gone = self.survive[level] + self.exposure[level] * leave  # 0: a stay without end, inf or nan in arrays
+            solved[level] = value / gone if is_array(gone) or gone else math.inf if value else 0.0
+            if level in rates:
+                onward, leave = onward + rates[level] * solved[level], leave + rates[level]
         return solved
-
-
-def _quotient(value: float, leaving: float) -> float:
-    return either(leaving > 0.0, lambda: value / leaving, lambda: either(value > 0.0, lambda: math.inf, lambda: 0.0))
 
 
 def _stall_failure(classes: Classes, roll_back: float) -> float:
@@ -291,7 +289,7 @@ def _stall_failure(classes: Classes, roll_back: float) -> float:
 
 def _check(**values: float) -> None:
     for name, value in values.items():
-        if not least(value) >= 0.0 or most(value) == math.inf:
+        if not least(value) >= 0.0 or (not is_array(value) and math.isinf(value)):
             raise ValueError(f"{name} must be a finite number >= 0, not {value!r}")
 
 

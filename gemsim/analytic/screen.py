@@ -133,8 +133,8 @@ def _choose(scenario: Scenario, found: Found, places: Places, best: Sequence[int
 def _alike(scenario: Scenario, found: Found, places: Places) -> None:
     """Places at which the same tiers save at all: outcomes, then those places apart at which others of them happen."""
     point, branches = _at(scenario, found, places)
-    rates = [one.rate for one in branches if is_array(one.rate)]
-    if not rates or np.all(rates):
+    rates = [cast(Any, one.rate) for one in branches if is_array(one.rate)]
+    if not rates or all(rate.min() > 0.0 for rate in rates):
         _settle(point, branches, found, places)
         return
     for there, some in patterns([one.rate > 0.0 for one in branches], places):

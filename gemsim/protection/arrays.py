@@ -66,11 +66,6 @@ def least(value: Any) -> float:
     return float(value.min()) if is_array(value) else value
 
 
-def most(value: Any) -> float:
-    """The largest of all points."""
-    return float(value.max()) if is_array(value) else value
-
-
 def at_least(low: Any, value: Any) -> float:
     """The larger of two."""
     return cast(float, np.maximum(low, value) if is_array(low) or is_array(value) else max(low, value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gemsim.protection.arrays import at_most, either, everywhere, expm1, least, log1p, most
+from gemsim.protection.arrays import at_most, either, everywhere, expm1, is_array, least, log1p
 
 
 def optimal_interval(delta: float, rate: float) -> float:
@@ -19,7 +19,7 @@ def optimal_interval(delta: float, rate: float) -> float:
     Herault and Robert (2015). Kind: exact.
     """
     for name, value in (("delta", delta), ("rate", rate)):
-        if not least(value) >= 0.0 or most(value) == math.inf:
+        if not least(value) >= 0.0 or (not is_array(value) and math.isinf(value)):
             raise ValueError(f"{name} must be a finite number >= 0, not {value!r}")
     cost = delta * rate
     if delta == 0.0:
