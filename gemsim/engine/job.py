@@ -28,6 +28,7 @@ from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import WAIT, Tally
 from gemsim.engine.unseen import Unseen
 from gemsim.engine.verdict import Verdicts
+from gemsim.engine.watch import Watch
 from gemsim.failures.trace import Event, Trace
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.undo_log import UndoLog
@@ -61,6 +62,7 @@ class Job:
         parts = scenario, self.injector, self.striker, self.fleet, self.progress, self.tally, self.unseen
         self.incidents = Incidents(*parts, verdicts)
         self.stretch = Stretch(*parts, self.stores, watched=verdicts.needed)
+        self.watch: Watch | None = None
         self.progress.begin(0, 0.0)
 
     @property
@@ -89,6 +91,8 @@ class Job:
             strike = met.next(self.now, advancing=True) if event is None else met.met(event, self.now)
             if strike is not None:
                 yield from self._recover(strike)
+            elif self.watch is not None:
+                self.watch.idle(self)
         yield self._event()
 
     def _play(self) -> Event | None:
@@ -142,6 +146,8 @@ class Job:
         if self.capacity.out and self._out_already(strike):
             return
         recovery = self._recovery()
+        if self.watch is not None:
+            self.watch.begins(recovery, strike.event)
         before = self.ledger.lost_to_failures, self.ledger.wasted
         self._strike(recovery, strike)
         yield from self._stand_still(recovery)
@@ -195,6 +201,8 @@ class Job:
         while True:
             begun = self.now
             end = begun + length(left)
+            if self.watch is not None:
+                self.watch.standing(self, recovery, end)
             when = self.injector.peek(begun, self.progress.exposure, advancing=False)
             stop = min(when, end, self.scenario.horizon)
             self.now = begun + max(0.0, stop - begun)

@@ -27,7 +27,7 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
     The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError
     when the ledger does not close to the wall time.
     """
-    with _no_garbage():
+    with no_garbage():
         if trace is None:
             laws = scenario.classes, scenario.horizon, seed, replication, scenario.stationary
             trace = _trace(*laws, scenario.replay)
@@ -45,7 +45,7 @@ def _run(scenario: Scenario, trace: Trace, replication: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _no_garbage() -> Iterator[None]:
+def no_garbage() -> Iterator[None]:
     """Nothing that a run makes can be collected before it ends: to look for it would take a tenth of its time."""
     looked = gc.isenabled()
     gc.disable()
