@@ -30,6 +30,7 @@ from gemsim.scenario import Scenario
 AT_ONCE = 1e-6  # seconds that rounding may part
 RESERVE = 64  # instants of each class that one run may meet after the chosen failure
 CLASSES, PLACES, FATES = 0.5, 0.5, 0.5  # share of draws from the even law over classes, near places, bad copies
+AGAIN = 0.5  # chance that a failure is forced after one that took no more of the redundancy
 HEAVIEST = 1.0 / CLASSES / PLACES  # factor of a forced failure beside the chance that one comes at all
 
 
@@ -79,16 +80,16 @@ class Chase:
         if not strikes:
             return
         lost = recovery.plan.tier == START and any(not strike.on_purpose and not strike.stop for strike in strikes)
-        missing = self._missing(recovery)
+        short = self._short(recovery)
         if not self.begun:
             if strikes[0].event[1:3] not in self.chosen:
                 if lost or any(strike.event[1:3] in self.chosen for strike in strikes):
                     raise Over  # the run is lost before, or the chosen failure belongs to what another began
                 return
-            if missing:
+            if short:
                 raise Over
             self.begun = True
-        elif recovery is not self.latest and not missing:
+        elif recovery is not self.latest and not short:
             raise Over  # the job was whole again
         self.latest = recovery
         if lost:
@@ -97,16 +98,16 @@ class Chase:
         if job.injector.wall.due <= job.now + AT_ONCE:
             return  # others strike at this very moment
         self.damage = recovery.damage
-        risen = level(self.scenario, self.damage, recovery.moment.missing)
-        force, self.level = risen > self.level, risen
-        self._next(job, end, self._whole(job, recovery, end), recovery.moment.missing, force=force)
+        missing = recovery.moment.missing
+        before, self.level = self.level, level(self.scenario, self.damage, missing)
+        self._next(job, end, self._whole(job, recovery, end), missing, risen=self.level > before)
 
     def idle(self, job: Job) -> None:
         """What was due has struck nobody, while the job runs."""
         if self.begun:
-            self._next(job, job.now, job.scenario.horizon, {}, force=False)
+            self._next(job, job.now, job.scenario.horizon, {}, risen=False)
 
-    def _missing(self, recovery: Recovery) -> bool:
+    def _short(self, recovery: Recovery) -> bool:
         """Whether hosts have lost copies since the last save, when a recovery begins."""
         gone = recovery.moment.missing
         return any(gone.get(tier.number) for tier in kept_on_hosts(self.scenario))
@@ -123,7 +124,7 @@ class Chase:
         saves = (end_of_save(timeline, stalls[t.number], 0) + t.lag for t in lost if t.number in stalls)
         return end + max(saves, default=0.0)
 
-    def _next(self, job: Job, end: float, whole: float, missing: Missing, *, force: bool) -> None:
+    def _next(self, job: Job, end: float, whole: float, missing: Missing, *, risen: bool) -> None:
         """Draw what fails next: on the wall clock from now on, on that of running time from `end` on."""
         now, horizon = job.now, self.scenario.horizon
         limit = max(now, min(whole, horizon))
@@ -137,9 +138,12 @@ class Chase:
             return wall * min(still, seconds) + both * max(0.0, seconds - still)
 
         chance = -math.expm1(-hazard(limit))
-        forced = force and found >= limit and chance * HEAVIEST <= FATES
+        come = 1.0 if risen else AGAIN  # after a failure that took no more, only as often as not
+        forced = found >= limit and chance * HEAVIEST <= FATES * come
         if forced:
-            self.weight *= chance
+            if self.rng.random() >= come:
+                raise Over
+            self.weight *= chance / come
             reached = -math.log1p(-self.rng.random() * chance)
         else:
             reached = float(self.rng.exponential())

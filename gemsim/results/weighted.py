@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from scipy.special import chdtri
 
-from gemsim.results.estimate import CONFIDENCE, FEW_EVENTS
+from gemsim.results.estimate import CONFIDENCE, FEW_EVENTS, t_quantile
 
 BLOCK = 250  # trials between two looks at the interval
 GROWTH = 0.25  # of all trials so far, where that is more: few looks, so that stopping early flatters little
@@ -54,16 +54,21 @@ class Sums:
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Interval of the mean.
 
-        No event: 0 and what would have shown one with that confidence, were each as heavy as it can be. Else the gamma
-        interval of Fay and Feuer (Statistics in Medicine 16, 1997) for a weighted sum of Poisson counts, with the
-        largest weight that was seen; it is that of Garwood for equal weights. Causes that were never met are in no
-        such interval.
+        No event: 0 and what would have shown one with that confidence, were each as heavy as it can be. Fewer than 30:
+        the gamma interval of Fay and Feuer (Statistics in Medicine 16, 1997) for a weighted sum of Poisson counts with
+        the largest weight seen, which is that of Garwood for equal weights. From 30 on Student's t on the logarithm of
+        the mean, by the spread of all trials. A cause that was never met is in none of the last two.
         """
         n, tail = self.trials, (1.0 - confidence) / 2.0
         if n == 0:
             return 0.0, self.bound
         if self.events == 0:
             return 0.0, self.bound * -math.expm1(math.log(1.0 - confidence) / n)
+        if self.events >= FEW_EVENTS:
+            mean = self.total / n
+            spread = max(0.0, self.squares - self.total * mean) / (n - 1)
+            factor = math.exp(t_quantile(n, confidence) * math.sqrt(spread / n) / mean)
+            return mean / factor, min(mean * factor, self.bound)
         lo = self.squares / (2.0 * self.total) * float(chdtri(2.0 * self.total**2 / self.squares, 1.0 - tail))
         total, squares = self.total + self.largest, self.squares + self.largest**2
         hi = squares / (2.0 * total) * float(chdtri(2.0 * total**2 / squares, tail))
