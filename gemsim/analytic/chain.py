@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def chance_of_loss(
     """
     total = math.fsum(hit.rate for hit in hits if hit.later)
 
-    @lru_cache(maxsize=None)
+    @cache
     def lost(members: int, width: float, down: float) -> float:
         if members > m:
             return 1.0

@@ -22,7 +22,7 @@ def hosts_lost(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, *,
     """Losses of some shard per second, by hosts that fail one after another."""
     taking = [b for b in found if _gone(b, tier) and b.number == tier.number and b.ending == "roll_back"]
     if any(len(_gone(b, tier)) > 1 for b in taking):
-        raise NotCovered(f"{tier.name}: hosts that are lost in blocks, one block after another, are in no form of losses")
+        raise NotCovered(f"{tier.name}: hosts lost in blocks, one block after another, are in no form of losses")
     if not taking:
         return 0.0
     step = scenario.timeline.step + sum(s.seconds / s.every for s in scenario.timeline.stalls if s.every)

@@ -50,27 +50,27 @@ class Losses:
 def losses(scenario: Scenario) -> Losses:
     """Unrecoverable losses per run. Raises NotCovered with the reason where no form applies."""
     refuse(scenario)
-    for kind in scenario.classes:
-        if not is_even(kind):
-            raise NotCovered(f"{kind.name}: unlike, recurring or drifting failures are not in the form of losses")
+    for one in scenario.classes:
+        if not is_even(one):
+            raise NotCovered(f"{one.name}: unlike, recurring or drifting failures are not in the form of losses")
     if scenario.shrunk is not None or any(isinstance(tier, ReplicaGroup) for tier in scenario.tiers):
         raise NotCovered("groups that are out while the job runs on are not in the form of losses")
-    found, moved = piled_up(scenario, outcomes(scenario))
+    found, _ = piled_up(scenario, outcomes(scenario))
     still = math.fsum(b.rate * standing_still(scenario, b, reset=False) for b in found)
     if still > CROWDED:
-        raise NotCovered(f"the job stands still {still:.2g} s for each second that it runs: first order ends at {CROWDED:g}")
+        raise NotCovered(f"the job stands still {still:.2g} s for each second it runs; first order ends at {CROWDED:g}")
     running = 1.0 / (1.0 + still)
     seconds = _seconds(scenario, running)
     parts = _alone(found, seconds, running)
     chain = _chain(scenario, found, seconds, running)
     if chain is not None:
         parts[f"{AFTER}: {chain.name}"] = chain.per_run
+    parts = {name: count for name, count in parts.items() if count}
     total = math.fsum(parts.values())
     exact = chain is not None and chain.exact and set(parts) == {f"{AFTER}: {chain.name}"} and not scenario.work_steps
     off = chain.off / seconds if exact and chain is not None else CUT + 2.0 * still
-    error = total * off + (moved.doubt(scenario.horizon) if not exact else 0.0) * 0.0
     kind = "exact" if exact else "first_order"
-    return Losses(total, -math.expm1(-total), kind, error, {name: count for name, count in parts.items() if count})
+    return Losses(total, -math.expm1(-total), kind, total * off, parts)
 
 
 def _seconds(scenario: Scenario, running: float) -> float:
@@ -131,9 +131,7 @@ def _chain(scenario: Scenario, found: Sequence[Branch], seconds: float, running:
     return Chained(tier.name, per_second * seconds, False, 0.0)
 
 
-def _stripe(
-    scenario: Scenario, found: Sequence[Branch], tier: MemberStripe, seconds: float, behind: float
-) -> Chained:
+def _stripe(scenario: Scenario, found: Sequence[Branch], tier: MemberStripe, seconds: float, behind: float) -> Chained:
     """Members of one stripe lost before the first of them is back."""
     grid, stripes = scenario.platform.grid, tier.stripes
     hits = []
@@ -145,14 +143,20 @@ def _stripe(
         hits.append(Hit(branch.rate, members, width, down, later=wall))
     size = stripes.domains / stripes.groups
     begun = chance_of_loss(hits, domains=stripes.domains, group=size, m=stripes.m, rebuild=tier.rebuild_seconds)
-    ours = [hit for hit in hits if hit.members]
-    alike = len({(hit.down, hit.members, hit.width) for hit in hits}) == 1
-    exact = alike and stripes.groups == 1 and behind == 1.0 and all(hit.later for hit in hits)
+    alike = len({(hit.down, hit.members, hit.width) for hit in hits}) == 1 and all(map(_plain, found))
+    exact = alike and stripes.groups == 1 and behind == 1.0
     total = math.fsum(hit.rate for hit in hits if hit.later)
-    longest = max((hit.down + tier.rebuild_seconds(1) for hit in ours), default=0.0)
+    longest = max((hit.down + tier.rebuild_seconds(1) for hit in hits if hit.members), default=0.0)
     per_second = begun * math.exp(-total * longest) if exact else begun
     off = longest + abs(tier.rebuild_seconds(stripes.m) - tier.rebuild_seconds(1)) * total * seconds
     return Chained(tier.name, per_second * seconds * behind, exact, off)
+
+
+def _plain(branch: Branch) -> bool:
+    """Failures of a Poisson stream on the wall clock, of one place each, recovered in a fixed time."""
+    kind = branch.kind
+    fixed = kind.detect.kind == "fixed" and branch.action != "replace"
+    return fixed and kind.exposure == "wall" and kind.lifetime.kind == "exponential" and kind.batch is None
 
 
 def _members(branch: Branch, tier: MemberStripe, grid: Grid) -> tuple[int, float]:

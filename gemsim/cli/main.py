@@ -30,6 +30,7 @@ COMMANDS = {
     "calibrate": "Measure what coding costs on this machine, as a profile.",
     "bench": "Time the engine on this machine, beside the goals.",
     "backtest": "Fit the first part of a run's log, predict the rest, and judge.",
+    "losses": "How likely a run loses everything, down to 1e-9, beside the closed form.",
     "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
 NOT_BUILT = {  # what it will do, what to do until then

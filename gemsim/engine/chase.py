@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gemsim.engine.faults import Clock
 from gemsim.engine.job import Job
@@ -89,8 +90,8 @@ class Chase:
             if short:
                 raise Over
             self.begun = True
-        elif recovery is not self.latest and not short:
-            raise Over  # the job was whole again
+        elif self._rested(recovery, short):
+            raise Over
         self.latest = recovery
         if lost:
             self.value = self.weight
@@ -107,13 +108,17 @@ class Chase:
         if self.begun:
             self._next(job, job.now, job.scenario.horizon, {}, risen=False)
 
+    def _rested(self, recovery: Recovery, short: bool) -> bool:
+        """The job was whole again before this recovery began."""
+        return recovery is not self.latest and not short
+
     def _short(self, recovery: Recovery) -> bool:
         """Whether hosts have lost copies since the last save, when a recovery begins."""
         gone = recovery.moment.missing
         return any(gone.get(tier.number) for tier in kept_on_hosts(self.scenario))
 
     def _whole(self, job: Job, recovery: Recovery, end: float) -> float:
-        """Wall time at which nothing is lacking any more if nothing happens: not before that (later only costs time)."""
+        """Wall time at which nothing is lacking any more if nothing happens, or later (which only costs time)."""
         lost = [t for t in kept_on_hosts(self.scenario) if recovery.damage.hosts or recovery.moment.missing]
         if not lost:
             return end
@@ -159,7 +164,7 @@ class Chase:
     def _failure(self, time: float, running: bool, missing: Missing, *, forced: bool) -> list[Event]:
         """One instant of failures at wall time `time`."""
         streams = [s for s in self.streams if running or s.kind.exposure == "wall"]
-        stream, factor = pick(streams, self.rng, even=CLASSES if forced else 0.0)
+        stream, factor = pick(streams, self.rng, mixed(streams, even=CLASSES if forced else 0.0))
         self.weight *= factor
         units = self._near(stream, missing) if forced else None
         self.drawn += 1
@@ -186,12 +191,21 @@ class Chase:
         return [unit]
 
 
-def pick(streams: Sequence[Stream], rng: np.random.Generator, *, even: float) -> tuple[Stream, float]:
-    """One of them, a share `even` of the times each of the job as likely, else by rate; and its chance by rate over
-    that."""
-    rates = np.array([stream.rate for stream in streams])
+def mixed(streams: Sequence[Stream], *, even: float) -> NDArray[np.float64]:
+    """Chances of each: a share `even` of the times those of the job alike, else by rate."""
+    own = by_rate(streams)
     of_job = np.array([float(stream.of_job) for stream in streams])
-    own = rates / rates.sum()
-    drawn = (1.0 - even) * own + even * of_job / of_job.sum() if of_job.any() else own
-    number = min(int(np.searchsorted(np.cumsum(drawn), rng.random(), side="right")), len(streams) - 1)
-    return streams[number], float(own[number] / drawn[number])
+    return (1.0 - even) * own + even * of_job / of_job.sum() if of_job.any() else own
+
+
+def by_rate(streams: Sequence[Stream]) -> NDArray[np.float64]:
+    """Their chances as they are."""
+    rates = np.array([stream.rate for stream in streams])
+    own: NDArray[np.float64] = rates / rates.sum()
+    return own
+
+
+def pick(streams: Sequence[Stream], rng: np.random.Generator, chances: NDArray[np.float64]) -> tuple[Stream, float]:
+    """One of them by these chances, and its own chance over that."""
+    number = min(int(np.searchsorted(np.cumsum(chances), rng.random(), side="right")), len(streams) - 1)
+    return streams[number], float(by_rate(streams)[number] / chances[number])

@@ -10,23 +10,30 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from time import monotonic
 
+import numpy as np
 import simpy
 
-from gemsim.engine.chase import CLASSES, FATES, RESERVE, Chase, Over, pick
+from gemsim.engine.chase import CLASSES, FATES, RESERVE, Chase, Over, by_rate, mixed, pick
 from gemsim.engine.job import Job
 from gemsim.engine.run import no_garbage, simulate
 from gemsim.engine.streams import Stream, events, streams_of
 from gemsim.errors import NotCovered
+from gemsim.failures.classes import FailureClass
 from gemsim.failures.streams import generator
 from gemsim.failures.trace import Trace, draw_trace
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.results.estimate import FEW_EVENTS, binomial_interval
+from gemsim.protection.replica_group import ReplicaGroup
+from gemsim.results.estimate import binomial_interval
 from gemsim.results.weighted import Mean, weighted_mean
 from gemsim.scenario import Scenario
 
 PILOT = 40  # plain runs that are looked at first
 OFTEN = 4  # of them lost: plain runs tell it sooner
+EACH = 20  # runs of each class that are looked at before
+LEARNED = 0.75  # share of the runs that begin as these have taught
+LEARNING = 0.3  # share of the time for that, at most
 APART = 2**40  # replications from here on: no failures in common with those of a sweep
 
 
@@ -34,14 +41,15 @@ APART = 2**40  # replications from here on: no failures in common with those of 
 class RareLosses:
     """P(at least one unrecoverable loss in a run) with its 95 % interval.
 
-    `events`: runs that ended in a loss, of `runs` runs. `method`: forced (failures forced and weighted) or plain (runs
-    counted). `stopped_by`: precision, time or runs. `note`: why not forced, where that was not possible.
+    `events`: runs of `runs` that ended in a loss, as if all weighed the same: (sum of weights)^2 / sum of squares.
+    `method`: forced (failures forced and weighted) or plain (runs counted). `stopped_by`: precision, time or trials.
+    `note`: why not forced, where that was not possible.
     """
 
     value: float
     lo: float
     hi: float
-    events: int
+    events: float
     runs: int
     method: str
     stopped_by: str
@@ -85,29 +93,26 @@ def refuse(scenario: Scenario) -> None:
     if scenario.replay is not None:
         raise NotCovered("a replayed log has no law to draw another future from")
     for kind in scenario.classes:
-        reason = _memory(kind.lifetime.kind, kind)
+        reason = _memory(kind)
         if reason:
             raise NotCovered(f"{kind.name}: {reason}")
-    if scenario.shrunk is not None or any(type(tier).__name__ == "ReplicaGroup" for tier in scenario.tiers):
+    if scenario.shrunk is not None or any(isinstance(tier, ReplicaGroup) for tier in scenario.tiers):
         raise NotCovered("groups that are out stay out while the job runs on")
     if scenario.remap_now:
         raise NotCovered("remap: now makes stops of its own between failures")
 
 
-def _memory(law: str, kind: object) -> str:
-    """What the future of a class depends on; nothing for "". """
-    reasons = {
-        "frailty": "devices are unlike for good",
-        "recurrence": "failures follow others on the same device",
-        "drift": "its rate steps in time",
-        "latent": "errors lie unseen between failures",
-    }
-    if law != "exponential":
-        return f"{law} lives have memory"
-    found = next((text for name, text in reasons.items() if getattr(kind, name)), "")
-    if not found and getattr(kind, "batch") is not None and getattr(kind, "exposure") == "running":
-        return "a batch on the clock of running time strikes after the recovery that it begins"
-    return found
+def _memory(kind: FailureClass) -> str:
+    """What the future of a class depends on beside its rate; "" for nothing."""
+    reasons = (
+        (kind.lifetime.kind != "exponential", f"{kind.lifetime.kind} lives have memory"),
+        (kind.frailty is not None, "devices are unlike for good"),
+        (kind.recurrence is not None, "failures follow others on the same device"),
+        (bool(kind.drift), "its rate steps in time"),
+        (kind.latent > 0.0, "errors lie unseen between failures"),
+        (kind.batch is not None and kind.exposure == "running", "a batch on the clock of running time strikes twice"),
+    )
+    return next((text for holds, text in reasons if holds), "")
 
 
 def _often(scenario: Scenario, seed: int) -> bool:
@@ -124,27 +129,25 @@ def _lost(scenario: Scenario, seed: int, number: int) -> bool:
     return bool(simulate(scenario, seed=seed, replication=number)["unrecoverable"])
 
 
-def _plain(
-    scenario: Scenario, seed: int, most_runs: int, *, precision: float, most_seconds: float
-) -> RareLosses:
+def _plain(scenario: Scenario, seed: int, most_runs: int, *, precision: float, most_seconds: float) -> RareLosses:
     """Runs counted, with the exact interval of Clopper and Pearson; with no loss its upper bound at 95 %."""
     found = weighted_mean(
         lambda number: float(_lost(scenario, seed, APART + number)),
         bound=1.0, precision=precision, most_seconds=most_seconds, most_trials=most_runs,
     )  # fmt: skip
-    exact = binomial_interval(found.events, found.trials)
+    exact = binomial_interval(round(found.events), found.trials)
     hi = found.hi if found.events == 0 else exact.hi
     return RareLosses(found.value, exact.lo, hi, found.events, found.trials, "plain", found.stopped_by)
 
 
-def _forced(
-    scenario: Scenario, seed: int, most_runs: int, *, precision: float, most_seconds: float
-) -> RareLosses:
-    hunt = Hunt(scenario, seed)
+def _forced(scenario: Scenario, seed: int, most_runs: int, *, precision: float, most_seconds: float) -> RareLosses:
+    hunt, begun = Hunt(scenario, seed), monotonic()
     if not hunt.first:
         return RareLosses(0.0, 0.0, 0.0, 0, 0, "forced", "precision")
+    hunt.learn(most_seconds * LEARNING)
+    left = max(0.0, most_seconds - (monotonic() - begun))
     found: Mean = weighted_mean(
-        hunt.value, bound=hunt.bound, precision=precision, most_seconds=most_seconds, most_trials=most_runs
+        hunt.value, bound=hunt.bound, precision=precision, most_seconds=left, most_trials=most_runs
     )
     hi = min(1.0, found.hi)
     return RareLosses(found.value, found.lo, hi, found.events, found.trials, "forced", found.stopped_by)
@@ -159,13 +162,34 @@ class Hunt:
         self.first = [stream for stream in self.streams if stream.of_job]
         self.failures = scenario.horizon * math.fsum(stream.rate for stream in self.first)  # on their own clocks
         odds = [tier.invalid for tier in scenario.tiers if isinstance(tier, Checkpoint) and tier.invalid]
-        self.bound = self.failures / CLASSES / (FATES if odds else 1.0)
+        self.chances = mixed(self.first, even=CLASSES)
+        odds = [tier.invalid for tier in scenario.tiers if isinstance(tier, Checkpoint) and tier.invalid]
+        self.heaviest = 1.0 / FATES if odds else 1.0
+
+    @property
+    def bound(self) -> float:
+        """The most that one value can be."""
+        return self.failures * self.heaviest * float(np.max(by_rate(self.first) / self.chances))
+
+    def learn(self, most_seconds: float) -> None:
+        """Look at a few runs of each class, and begin more with those that lose more (then forget these runs)."""
+        begun, scores = monotonic(), np.zeros(len(self.first))
+        for number, stream in enumerate(self.first):
+            values = [self._chase(stream, 3 * APART + number * EACH + i) for i in range(EACH)]
+            scores[number] = stream.rate * math.sqrt(math.fsum(value * value for value in values) / EACH)
+            if monotonic() - begun > most_seconds:
+                return
+        if scores.any():
+            self.chances = (1.0 - LEARNED) * self.chances + LEARNED * scores / scores.sum()
 
     def value(self, number: int) -> float:
         """The weight of run `number`: 0 unless what its chosen failure begins ends in the first loss of the run."""
-        scenario, replication = self.scenario, APART + number
-        rng = generator(self.seed, replication, "rare")
-        stream, factor = pick(self.first, rng, even=CLASSES)
+        stream, factor = pick(self.first, generator(self.seed, APART + number, "rare class"), self.chances)
+        return self.failures * factor * self._chase(stream, APART + number)
+
+    def _chase(self, stream: Stream, replication: int) -> float:
+        """One run with a failure of this class put into it at a moment that is even over the run."""
+        scenario, rng = self.scenario, generator(self.seed, replication, "rare")
         time = float(rng.random()) * scenario.horizon
         trace, numbers = self._trace(stream, time, replication)
         chosen = events(stream, stream.struck(rng), time, numbers[stream.index])
@@ -176,7 +200,7 @@ class Hunt:
         chase = Chase(scenario, self.streams, rng, numbers, frozenset(event[1:3] for event in chosen))
         with no_garbage():
             run_watched(scenario, trace, chase)
-        return self.failures * factor * chase.value
+        return chase.value
 
     def _trace(self, stream: Stream, time: float, replication: int) -> tuple[Trace, list[int]]:
         """A natural trace with room for the marks of more failures, and the number of the next of each class.

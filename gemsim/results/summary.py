@@ -41,6 +41,7 @@ RESULT_COLUMNS = (
     *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi", "rollback_per_failure"),
     "recovered_by",
     *("unrecoverable_per_run", "unrecoverable_per_run_lo", "unrecoverable_per_run_hi"),
+    *("unrecoverable_analytic", "unrecoverable_note"),
     *("touch_share_failures", "touch_share_lost", "ettr_perfect"),
     *("interruptions", "failures_idle", "planned_stops", "found_early"),
     *("joins_failed", "selections", "borrowed", "retired"),
@@ -50,7 +51,7 @@ RESULT_COLUMNS = (
 )
 _STATIC = (
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
-    *("interval_s", "optimum_ettr"),
+    *("interval_s", "optimum_ettr", "unrecoverable_analytic", "unrecoverable_note"),
 )
 _PROFILE = ("profile", "modelled")
 _TWIN = (

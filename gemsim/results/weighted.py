@@ -26,7 +26,7 @@ class Mean(NamedTuple):
     value: float
     lo: float
     hi: float
-    events: int
+    events: float  # effective number of those
     trials: int
     stopped_by: str  # precision | time | trials
 
@@ -37,7 +37,6 @@ class Sums:
 
     bound: float
     trials: int = 0
-    events: int = 0
     total: float = 0.0
     squares: float = 0.0
     largest: float = 0.0
@@ -46,10 +45,14 @@ class Sums:
         """One trial."""
         self.trials += 1
         if value:
-            self.events += 1
             self.total += value
             self.squares += value * value
             self.largest = max(self.largest, value)
+
+    @property
+    def events(self) -> float:
+        """Values that are not zero, as if all weighed the same: (sum)^2 / sum of squares. Light ones hardly count."""
+        return self.total**2 / self.squares if self.squares else 0.0
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Interval of the mean.
@@ -62,14 +65,14 @@ class Sums:
         n, tail = self.trials, (1.0 - confidence) / 2.0
         if n == 0:
             return 0.0, self.bound
-        if self.events == 0:
+        if not self.total:
             return 0.0, self.bound * -math.expm1(math.log(1.0 - confidence) / n)
         if self.events >= FEW_EVENTS:
             mean = self.total / n
             spread = max(0.0, self.squares - self.total * mean) / (n - 1)
             factor = math.exp(t_quantile(n, confidence) * math.sqrt(spread / n) / mean)
             return mean / factor, min(mean * factor, self.bound)
-        lo = self.squares / (2.0 * self.total) * float(chdtri(2.0 * self.total**2 / self.squares, 1.0 - tail))
+        lo = self.squares / (2.0 * self.total) * float(chdtri(2.0 * self.events, 1.0 - tail))
         total, squares = self.total + self.largest, self.squares + self.largest**2
         hi = squares / (2.0 * total) * float(chdtri(2.0 * total**2 / squares, tail))
         return lo / n, min(hi / n, self.bound)
@@ -85,9 +88,9 @@ def weighted_mean(
 ) -> Mean:
     """The mean of `draw(0)`, `draw(1)`, ..., independent values from 0 to `bound`.
 
-    Goes on until the interval's half-width is at most `precision` of the value and at least 30 values are not zero, or
-    for `most_seconds` of wall time. By precision, or by `most_trials`, the result is the same on every machine; by time
-    it is not.
+    Goes on until the interval's half-width is at most `precision` of the value and at least 30 values are not zero
+    (`Sums.events`), or for `most_seconds` of wall time. By precision, or by `most_trials`, the result is the same on
+    every machine; by time it is not.
     """
     sums, begun = Sums(bound), monotonic()
     look = BLOCK

@@ -66,6 +66,8 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "unrecoverable_per_run": "count",
     "unrecoverable_per_run_lo": "count",
     "unrecoverable_per_run_hi": "count",
+    "unrecoverable_analytic": "count",
+    "unrecoverable_note": "text",
     "touch_share_failures": "share",
     "touch_share_lost": "share",
     "ettr_perfect": "share",

@@ -17,8 +17,10 @@ def exact(n: int, m: int, *, chance: float, starts: float) -> float:
     return starts * found
 
 
-def weights(rng: np.random.Generator, size: int, n: int, m: int, *, chance: float, starts: float) -> NDArray[np.float64]:
-    """Values whose mean is `exact`, forced as the engine forces: surely after each new member lost, half the time after others."""
+def weights(
+    rng: np.random.Generator, size: int, n: int, m: int, *, chance: float, starts: float
+) -> NDArray[np.float64]:
+    """Values whose mean is `exact`, forced as the engine forces: surely after a new member lost, else half the time."""
     level, weight = np.ones(size, dtype=int), np.full(size, starts)
     force, value = np.full(size, True), np.zeros(size)
     going = np.arange(size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gemsim.scenario import Scenario, build
 from gemsim.spec.loading import parse_study, resolve_point
 
@@ -20,8 +22,14 @@ NODE = "{name: node, scope: node, rate: 8 / 1 d, gpus: 96, detect: 10 s, action:
 GPU = "{name: gpu, scope: gpu, rate: 6 / 1 d, gpus: 96, detect: {kind: exponential, mean: 1 min}, action: reset}"
 SOFT = "{name: soft, scope: process, rate: 6 / 1 d, gpus: 96, detect: 30 s, action: restart_app}"
 RACK = "{name: rack, scope: rack, rate: 0.02 / 1 d, gpus: 96, detect: 30 s, action: reboot}"
-PAIR = "{name: pair, scope: node, rate: 1 / 1 d, gpus: 96, detect: 10 s, action: reboot, batch: {sizes: [[1, 0.9], [2, 0.1]], within: rack}}"
-SILENT = "{name: silent, scope: silent, rate: 2 / 1 d, gpus: 96, detect: {kind: exponential, mean: 1 h}, action: replace, repair: 2 h}"
+PAIR = (
+    "{name: pair, scope: node, rate: 1 / 1 d, gpus: 96, detect: 10 s, action: reboot, "
+    "batch: {sizes: [[1, 0.9], [2, 0.1]], within: rack}}"
+)
+SILENT = (
+    "{name: silent, scope: silent, rate: 2 / 1 d, gpus: 96, detect: {kind: exponential, mean: 1 h}, "
+    "action: replace, repair: 2 h}"
+)
 MEMORY = "{name: memory, scope: memory, rate: 8 / 1 d, gpus: 96, contained: 0.5, detect: 5 s, action: drain_and_reset}"
 STRIPE = "stripe: {name: nodes, layout: nodes, k: 3, m: 1, copy: snapshot}"
 FRESH = "stripe: {name: nodes, layout: nodes, k: 10, m: 2}"
@@ -29,14 +37,14 @@ NEAR = "replica: {copies: 2, blocked: 0 s, write: 20 s, read: 5 s, every: 60}"
 FAR = "checkpoint: {name: far, target: remote, mode: sync, interval: 1 h, invalid: INVALID}"
 KEPT = "checkpoint: {name: far, target: remote, mode: sync, interval: 30 min, keep: 2}"
 
-WORLDS = {
+WORLDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "one stripe of several": ((NODE, GPU, SOFT), (STRIPE,), {}),
     "racks and pairs": ((NODE, SOFT, RACK, PAIR), (STRIPE,), {"failures.scale": 0.3}),
     "copies on hosts": ((NODE, SOFT), (NEAR,), {}),
     "bad copies": ((NODE, SOFT), (FAR.replace("INVALID", "0.1 %"),), {}),
-    "a stripe, then bad copies": ((NODE, GPU), (STRIPE, FAR.replace("INVALID", "30 %")), {"failures.scale": 3}),
+    "a stripe, then bad copies": ((NODE, GPU), (STRIPE, FAR.replace("INVALID", "30 %")), {}),
     "found too late": ((SOFT, SILENT), (KEPT,), {"failures.scale": 0.1}),
-    "a window": ((NODE,), (FRESH,), {"workload.update": "1 ms", "workload.skew": "1 ms"}),
+    "a window": ((NODE,), (FRESH,), {"workload.update": "1 ms", "workload.skew": "1 ms", "failures.scale": 0.05}),
     "in place": ((MEMORY, NODE), (STRIPE,), {"restart.mode": "in_place"}),
 }  # fmt: skip
 
