@@ -49,7 +49,7 @@ WORLDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def world(name: str, **keys: str) -> Scenario:
+def world(name: str, **keys: object) -> Scenario:
     """One of `WORLDS`."""
     classes, tiers, changes = WORLDS[name]
     text = STUDY.replace("CLASSES", ", ".join(classes)).replace("TIERS", ", ".join(tiers))
