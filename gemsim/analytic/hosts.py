@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from gemsim.analytic.expected import standing_still
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.placement import Placement
+from gemsim.protection.placement import Placement, beside
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 
-DEPTH = 4  # hosts beyond the first that are followed
+DEPTH = 3  # hosts beyond the first that are followed
+PLACES = 64  # of the first that are looked at
 
 
 def hosts_lost(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, *, running: float) -> float:
@@ -34,9 +35,10 @@ def hosts_lost(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, *,
     window = math.fsum(b.rate * (standing_still(scenario, b, reset=False) + save) for b in taking)
     window /= math.fsum(b.rate for b in taking)
     where = tier.where(hosts)
-    shares = [_fatal(where, frozenset((host,)), hosts, rate * window, 1) for host in range(hosts)]
+    looked_at = range(0, hosts, max(1, hosts // PLACES))
+    shares = [_fatal(where, frozenset((host,)), hosts, rate * window, 1) for host in looked_at]
     again = 1.0 + total * window / 2.0  # failures of others meanwhile make it longer
-    return rate * math.fsum(shares) / hosts * again
+    return rate * math.fsum(shares) / len(shares) * again
 
 
 def _gone(branch: Branch, tier: Checkpoint) -> frozenset[int]:
@@ -46,19 +48,10 @@ def _gone(branch: Branch, tier: Checkpoint) -> frozenset[int]:
 def _fatal(where: Placement, gone: frozenset[int], hosts: int, each: float, depth: int) -> float:
     """Chance that hosts which follow these leave some shard without a copy; `each`: hosts lost in one window."""
     total = 0.0
-    for host in _beside(where, gone):
+    for host in sorted({other for one in gone for other in beside(where, one)} - gone):
         more = gone | {host}
         if not where.survives(more):
             total += 1.0
         elif depth < DEPTH:
             total += _fatal(where, more, hosts, each, depth + 1)
     return each * total / hosts
-
-
-def _beside(where: Placement, gone: frozenset[int]) -> list[int]:
-    """Other hosts of the sets of these, which alone can make their loss fatal."""
-    found: set[int] = set()
-    for host in gone:
-        lane, first, last = where.sets.around(host)
-        found |= {where.sets.host(lane, place) for place in range(first, last)}
-    return sorted(found - gone)

@@ -29,6 +29,7 @@ from gemsim.scenario import Scenario
 AFTER = "one after another"  # what a part is called that several failures make
 ALONE = "one failure"
 CROWDED = 0.1  # share of the time standing still from which first order ends
+NEVER_SEEN = 1e-15  # losses per run that count as none, such as the far tail of a detection
 CUT = 0.02  # of a first-order number: phases taken as even, wholes of steps, sets taken as alike
 
 
@@ -57,15 +58,15 @@ def losses(scenario: Scenario) -> Losses:
         raise NotCovered("groups that are out while the job runs on are not in the form of losses")
     found, _ = piled_up(scenario, outcomes(scenario))
     still = math.fsum(b.rate * standing_still(scenario, b, reset=False) for b in found)
-    if still > CROWDED:
-        raise NotCovered(f"the job stands still {still:.2g} s for each second it runs; first order ends at {CROWDED:g}")
     running = 1.0 / (1.0 + still)
     seconds = _seconds(scenario, running)
     parts = _alone(found, seconds, running)
     chain = _chain(scenario, found, seconds, running)
     if chain is not None:
         parts[f"{AFTER}: {chain.name}"] = chain.per_run
-    parts = {name: count for name, count in parts.items() if count}
+    parts = {name: count for name, count in parts.items() if count > NEVER_SEEN}
+    if parts and still > CROWDED:
+        raise NotCovered(f"the job stands still {still:.2g} s for each second it runs; first order ends at {CROWDED:g}")
     total = math.fsum(parts.values())
     exact = chain is not None and chain.exact and set(parts) == {f"{AFTER}: {chain.name}"} and not scenario.work_steps
     off = chain.off / seconds if exact and chain is not None else CUT + 2.0 * still

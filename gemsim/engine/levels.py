@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Grid
-from gemsim.protection.placement import Copies, Placement
+from gemsim.protection.placement import Copies, Placement, beside
 from gemsim.protection.stripe import MemberStripe
 from gemsim.scenario import Scenario
 
@@ -47,7 +47,7 @@ def near(scenario: Scenario, damage: Damage, missing: Missing) -> frozenset[int]
     for tier in kept_on_hosts(scenario):
         gone = _hosts(tier, damage, missing)
         where = tier.where(grid.count("node"))
-        found |= {other for host in gone for other in _of_set(where, host)} - gone
+        found |= {other for host in gone for other in beside(where, host)} - gone
     return frozenset(found - {gpu // grid.per_node for gpu in gpus})
 
 
@@ -75,14 +75,3 @@ def _of_stripes(tier: MemberStripe, gpus: set[int], grid: Grid) -> set[int]:
         domains = range(stripes.first(group), stripes.first(group + 1))
         found |= {gpu // grid.per_node for d in domains if (gpu := d * size + offset) < grid.gpus}
     return found
-
-
-def _of_set(where: Placement, host: int) -> list[int]:
-    """Hosts of the set of this one; in a wide ring those that keep one shard with it."""
-    sets = where.sets
-    lane, first, last = sets.around(host)
-    size, place = last - first, host // sets.stride - first
-    reach = range(size)
-    if isinstance(where, Copies) and size > 2 * where.copies:
-        reach = range(place - where.copies + 1, place + where.copies)
-    return [sets.host(lane, first + one % size) for one in reach]
