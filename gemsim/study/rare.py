@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from gemsim.engine.rare import RareLosses, rare_losses
 from gemsim.errors import GemsimError, NotCovered, ValueRefused
 from gemsim.scenario import Scenario, build
 from gemsim.spec.loading import LoadedStudy, resolve_point
+from gemsim.study.choosing import choose_point
 from gemsim.study.design import DesignPoint, designs_of
 
 LEAST, MOST = 0.01, 1.0  # precision that can be asked for
@@ -52,23 +53,23 @@ class Found:
         return of.value / self.form.probability, of.lo / self.form.probability, of.hi / self.form.probability
 
 
-def rare_of(loaded: LoadedStudy, *, point: int | None, precision: float, most_seconds: float) -> Iterator[Found]:
-    """Each design of a study in turn, or the one numbered `point` (from 0, as the rows of summary.csv)."""
+def rare_of(
+    loaded: LoadedStudy, *, point: int | None, words: Sequence[str], precision: float, most_seconds: float
+) -> Iterator[Found]:
+    """Each design of a study in turn, or the one that `point` (from 1) or `words` (path=value) choose."""
     designs = designs_of(loaded)
+    if point is not None or words:
+        designs = [choose_point(loaded, number=point, words=words)]
     if not LEAST <= precision <= MOST:
         raise ValueRefused(
             f"--precision is {precision:g}", f"a share from {LEAST:g} to {MOST:g}", "0.2 is enough to choose a design"
         )
-    if point is not None and not 0 <= point < len(designs):
-        raise ValueRefused(
-            f"--point is {point}", f"a number from 0 to {len(designs) - 1}", "count the rows of summary.csv from 0"
-        )
     known: set[str] = set()
-    for design in designs if point is None else [designs[point]]:
+    for design in designs:
         try:
             scenario = build(resolve_point(loaded, design.assignments))
         except GemsimError as error:
-            yield Found(design.index, name_of(design), reason=" ".join(str(error).split()))
+            yield Found(design.index + 1, name_of(design), reason=" ".join(str(error).split()))
             continue
         if scenario.id in known:
             continue
@@ -83,7 +84,7 @@ def _found(design: DesignPoint, scenario: Scenario, seed: int, precision: float,
     except NotCovered as error:
         reason = error.reason
     simulated = rare_losses(scenario, seed=seed, precision=precision, most_seconds=most_seconds)
-    return Found(design.index, name_of(design), simulated, form, reason)
+    return Found(design.index + 1, name_of(design), simulated, form, reason)
 
 
 def name_of(design: DesignPoint) -> str:
