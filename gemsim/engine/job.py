@@ -31,7 +31,6 @@ from gemsim.engine.verdict import Verdicts
 from gemsim.engine.watch import Watch
 from gemsim.failures.trace import Event, Trace
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.undo_log import UndoLog
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
@@ -127,15 +126,6 @@ class Job:
     def _event(self) -> simpy.Event:
         """SimPy's clock comes to where the job's stands."""
         return self.env.timeout(max(0.0, self.now - self.env.now))
-
-    def at_risk(self) -> float:
-        """Productive seconds since the newest version that outlives the loss of all GPU memory."""
-        moment = self.stores.moment(self.running, self.now, None)
-        stored = [moment.saved.get(t.number, 0) for t in self.scenario.tiers if isinstance(t, Checkpoint)]
-        stored += [moment.version for t in self.scenario.tiers if isinstance(t, UndoLog)]
-        steps = moment.version - max(stored, default=0)
-        work = steps * self.scenario.useful_step + moment.within * self.scenario.useful_share
-        return work - self.capacity.missing_between(moment.version - steps, self.progress.place)
 
     def _steps_wanted(self) -> int:
         """Steps to the end of the work target, those included that make up for missing capacity."""
