@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from gemsim.analytic.losses import losses
@@ -15,6 +18,7 @@ from gemsim.errors import NotCovered
 from gemsim.failures.classes import Frailty
 from gemsim.failures.laws import lifetime
 from gemsim.protection.damage import Damage
+from tests.faults import must_reject, replaced
 from tests.rare.chains import chain
 from tests.rare.worlds import WORLDS, world
 
@@ -27,13 +31,62 @@ def test_forced_and_plain_runs_agree(name: str) -> None:
     The chance of an alarm rests on the normal shape of both: about 1e-6 each, no bound.
     """
     scenario = world(name)
-    forced = rare_losses(scenario, seed=5, precision=0.1, most_seconds=60, method="forced")
-    plain = rare_losses(scenario, seed=6, precision=0.15, most_seconds=60, method="plain")
+    forced = rare_losses(scenario, seed=5, precision=0.1, most_seconds=math.inf, method="forced")
+    plain = rare_losses(scenario, seed=6, precision=0.15, most_seconds=math.inf, method="plain")
     spread = math.hypot(*(math.log(one.hi / one.lo) / 3.92 for one in (forced, plain)))
     assert abs(math.log(forced.value / plain.value)) < 5.0 * spread
     form = losses(scenario)
     off = 5.0 * math.log(forced.hi / forced.lo) / 3.92 + form.error / form.per_run
     assert abs(math.log(forced.value / form.probability)) < off
+
+
+def mean_is_the_form(name: str, keys: dict[str, object], *, runs: int = 500) -> None:
+    """The weights have the mean of the closed form, to a half of it: five standard errors and the form's own error.
+
+    The alarm rests on the normal shape of the mean of 500 weights: about 1e-6, no bound.
+    """
+    scenario = world(name, **keys, **{"run.horizon": "1 d"})
+    form = losses(scenario)
+    hunt = Hunt(scenario, 40)
+    hunt.learn(math.inf)
+    values = np.array([hunt.value(number) for number in range(runs)]) / form.probability
+    error = float(values.std(ddof=1)) / math.sqrt(runs)
+    off = float(values.mean()) - 1.0
+    assert 5.0 * error + form.error / form.per_run < 0.5 or abs(off) > 0.5, "underpowered"
+    assert abs(off) < 0.5, off
+
+
+def unweighted(real: Callable[..., Any]) -> Callable[..., Any]:
+    """What is drawn from another law counts as if it were drawn from its own."""
+
+    def draw(self: Any, *rest: Any) -> Any:
+        weight = self.weight
+        found = real(self, *rest)
+        self.weight = weight
+        return found
+
+    return draw
+
+
+FAULTS: dict[str, tuple[str, dict[str, object], str, Callable[[Any], Any]]] = {
+    "places for nothing": ("one stripe of several", {"failures.scale": 0.1}, "chase:Chase._near", unweighted),
+    "bad copies for nothing": ("bad copies", {}, "chase:Chase.begins", unweighted),
+    "classes for nothing": (
+        "racks and pairs", {"failures.scale": 0.02}, "rare:pick", lambda real: lambda *rest: (real(*rest)[0], 1.0)
+    ),
+    "whole with the end of the recovery": (
+        "copies on hosts", {"failures.scale": 0.1, "protection.replica.every": 600}, "chase:Chase._whole",
+        lambda real: lambda self, job, of, end: end,
+    ),
+}  # fmt: skip
+SLOW = ("bad copies for nothing", "classes for nothing")
+
+
+@pytest.mark.parametrize("fault", [pytest.param(f, marks=[pytest.mark.long] if f in SLOW else []) for f in FAULTS])
+def test_weights_that_are_wrong_are_seen(fault: str) -> None:
+    name, keys, target, make = FAULTS[fault]
+    runs = 1500 if fault == "classes for nothing" else 500
+    must_reject(lambda: mean_is_the_form(name, keys, runs=runs), replaced(f"gemsim.engine.{target}", make))
 
 
 def test_frequent_losses_are_counted_in_plain_runs() -> None:
