@@ -51,9 +51,8 @@ RESULT_COLUMNS = (
 )
 _STATIC = (
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
-    *("interval_s", "optimum_ettr", "unrecoverable_analytic", "unrecoverable_note"),
+    *("interval_s", "optimum_ettr", "unrecoverable_analytic", "unrecoverable_note", "profile", "modelled"),
 )
-_PROFILE = ("profile", "modelled")
 _TWIN = (
     *("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
@@ -160,7 +159,7 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
     row: Row = {**point.columns, **dict.fromkeys(RESULT_COLUMNS)}
     row |= {"variant": point.variant, "feasible": bool(point.id), "reason": point.reason or failure, "point": point.id}
     row |= {"best": False, "tied": False, "replications": 0}
-    row |= {name: point.static.get(name) for name in (*_STATIC, *_PROFILE)}
+    row |= {name: point.static.get(name) for name in _STATIC}
     row |= {name: point.twin.get(name) for name in _TWIN} | input_columns(point.inputs)
     if run is not None and len(run["wall_s"]):
         row |= _numbers(run)
