@@ -50,6 +50,7 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "blind_falls_per_run": "count",
     "interval_s": "time",
     "optimum_ettr": "share",
+    "spare_nodes": "count",
     "wall_s": "time",
     "wall_s_lo": "time",
     "wall_s_hi": "time",
