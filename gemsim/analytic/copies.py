@@ -7,12 +7,13 @@ roll-back fetches again, and a further lost host can leave a shard without a cop
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from gemsim.analytic.expected import standing_still
 from gemsim.protection.arrays import anywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.double import falls
+from gemsim.protection.placement import Placement
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 
@@ -45,14 +46,14 @@ def _of_tier(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, seco
     again = sum(b.rate for b in reaching) * max(0.0, tier.fetch - tier.read)
     hosts = sum(rate for rate, _ in losing)
     deeper = _beyond(scenario, tier)
-    fatal = {gone: _fatal_share(scenario, tier, gone) for _, gone in losing}
+    nodes = scenario.platform.grid.count("node")
+    fatal = {gone: _fatal_share(tier.where(nodes), nodes, gone) for _, gone in losing}
     return sum(rate * window * (again + hosts * fatal[gone] * deeper) for rate, gone in losing)
 
 
-def _fatal_share(scenario: Scenario, tier: Checkpoint, gone: frozenset[int]) -> float:
+@lru_cache(maxsize=4096)  # asked again for every interval, width and rate of a study
+def _fatal_share(where: Placement, hosts: int, gone: frozenset[int]) -> float:
     """Share of the hosts whose loss on top of these leaves some shard without a copy."""
-    hosts = scenario.platform.grid.count("node")
-    where = tier.where(hosts)
     return sum(not where.survives(gone | {host}) for host in range(hosts) if host not in gone) / hosts
 
 

@@ -35,7 +35,7 @@ RESULT_COLUMNS = (
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
     *("cost_s_per_failure_analytic", "overhead_analytic"),
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
-    *("interval_s", "optimum_ettr"),
+    *("interval_s", "optimum_ettr", "spare_nodes"),
     *("wall_s", "wall_s_lo", "wall_s_hi", "failures", "failures_lo", "failures_hi"),
     *("wasted_s_per_failure", "cost_s_per_failure"),
     *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi", "rollback_per_failure"),
@@ -51,7 +51,8 @@ RESULT_COLUMNS = (
 )
 _STATIC = (
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
-    *("interval_s", "optimum_ettr", "unrecoverable_analytic", "unrecoverable_note", "profile", "modelled"),
+    *("interval_s", "optimum_ettr", "spare_nodes", "unrecoverable_analytic", "unrecoverable_note"),
+    *("profile", "modelled"),
 )
 _TWIN = (
     *("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note"),
