@@ -77,7 +77,7 @@ class PricesSpec(Model):
             if getattr(self, key) is not None and self.gpu_hour is None:
                 raise ValueRefused(f"{key} without gpu_hour", "gpu_hour beside it", "write gpu_hour", at=(key,))
         for key in ("energy", "carbon", "pue"):
-            if key in self.model_fields_set and getattr(self, key) is not None and self.power is None:
+            if getattr(self, key) != type(self).model_fields[key].default and self.power is None:
                 raise ValueRefused(
                     f"{key} without power", "power beside it, without which no kWh are known",
                     "write power: {} for the defaults", at=(key,),
