@@ -7,6 +7,7 @@ productive nor overhead was lost to failures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import expm1
 
 from gemsim.analytic.remaps import stops as of_remaps
 from gemsim.protection.damage import Nature
@@ -33,23 +34,24 @@ def expected(
     ettr: float,
     wall_per_running: float,
     standing: float,
+    stalled: float,
     degraded: float = 0.0,
+    waiting: float = 0.0,
     stops: Callable[[Branch], float] = lambda branch: 1.0,
 ) -> dict[str, float]:
     """The columns of `COLUMNS`.
 
     `wall_per_running`: wall seconds per second of running; `standing`: seconds standing still per second of running
-    before failures during recoveries are counted, by which the parts of a recovery are scaled to the whole.
-    `degraded`: share of time in which work is missing because capacity is out; `stops`: share of a branch's failures
+    before failures during recoveries are counted, by which the parts of a recovery are scaled to the whole; `stalled`:
+    share of running time in encodes and saves.
+    `degraded`: share of time in which work is missing because capacity is out, `waiting`: in which a node is; `stops`: share of a branch's failures
     that stop the job.
     """
     wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
     running = 1.0 / wall_per_running
     clock = {"wall": 1.0, "running": running}
     rate = sum(b.rate * clock[b.kind.exposure] for b in found)
-    timeline = scenario.timeline
-    pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls)
-    overhead = running * (1.0 - scenario.useful_step / pace)
+    overhead = running * (1.0 - (1.0 - stalled) * scenario.useful_share)
     numbers = {"failures_analytic": rate * wall, "overhead_analytic": overhead}
     if rate == 0.0:
         return numbers
@@ -58,16 +60,42 @@ def expected(
     fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(b, covering[b.nature]))
     own = of_remaps(scenario, found)
     waits = [around(scenario, b, reset=own.at_once(b)) + own.apart(b) for b in found]
-    fallen += (1.0 - running) * _joining(found, waits, covering)
+    fallen += (1.0 - running) * _joining(found, waits, covering) + running * _joined(found, waits, covering)
     lost = max(0.0, 1.0 - ettr - overhead)
-    longer = (wall_per_running - 1.0) / standing if standing else 1.0
-    not_gemini = sum(b.rate * stops(b) * wait for b, wait in zip(found, waits, strict=True)) * running * longer
+    longer = (wall_per_running * (1.0 - waiting) - 1.0) / standing if standing else 1.0
+    not_gemini = waiting + running * longer * sum(
+        b.rate * stops(b) * _before_retrieval(wait, standing_still(scenario, b, reset=False), found)
+        for b, wait in zip(found, waits, strict=True)
+    )
     return {
         **numbers,
         "fallback_per_failure_analytic": fallen / rate,
         "cost_s_per_failure_analytic": lost / rate,
         "wasted_s_per_failure_analytic": max(0.0, lost - not_gemini - degraded) / rate,
     }
+
+
+def _before_retrieval(wait: float, whole: float, found: Sequence[Branch]) -> float:
+    """Of a recovery's `whole` seconds those before state is retrieved, where failures begin it anew: what comes first
+    is done more often."""
+    again = sum(b.rate for b in found if b.kind.exposure == "wall")
+    if again * whole < 1e-6 or wait >= whole:
+        return wait
+    return whole * expm1(-again * wait) / expm1(-again * whole)
+
+
+def _joined(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
+    """Rate of failures that would be no fall-back, but become one as a graver one strikes in their recovery."""
+    wall = [b for b in found if b.kind.exposure == "wall"]
+    total, worse = 0.0, dict[int, float]()
+    for branch, wait in zip(found, waits, strict=True):
+        first = covering[branch.nature]
+        if first is None or _falls_back(branch, first):
+            continue
+        if first not in worse:
+            worse[first] = sum(b.rate for b in wall if b.number > first or b.tier == START)
+        total += branch.rate * -expm1(-worse[first] * (wait + branch.recovery))
+    return total
 
 
 def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
@@ -85,7 +113,7 @@ def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[
     later: dict[int, float] = {}
     for first in {tier for tier in covering.values() if tier is not None}:
         later[first] = sum(time for (number, lost), time in by_tier.items() if number > first or lost) / total
-    mild = ((b.rate, covering[b.nature]) for b in found if b.ending != "roll_back")
+    mild = ((b.rate, covering[b.nature]) for b in found if not _falls_back(b, covering[b.nature]))
     return sum(rate * later[first] for rate, first in mild if first is not None)
 
 

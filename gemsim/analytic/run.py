@@ -19,6 +19,7 @@ from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
+from gemsim.analytic.saves import stalls
 from gemsim.analytic.unseen import piled_up
 from gemsim.analytic.varied import LACKING, per_failure, varied
 from gemsim.analytic.waits import Run, Waits, waits
@@ -54,10 +55,11 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
     found, moved = piled_up(scenario, outcomes(scenario))
     main = _main_tier(scenario, found)
     scenario, groups, lost, out = _with_waits(scenario, found, main, course)
-    pace = _pace(scenario, main)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
     kinds = groups.kinds()
     standing = _interruptions(scenario, groups)
+    stalled = stalls(scenario, main, ending=standing.roll_back + standing.keep)
+    pace = stalled.pace(scenario.timeline.step)
     ettr = general_ettr(
         steps * pace,
         delta,
@@ -82,7 +84,9 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         ettr=ettr,
         wall_per_running=standing.wall_per_running / (1.0 - out),
         standing=groups.standing,
+        stalled=stalled.all,
         degraded=degraded,
+        waiting=out,
         stops=lambda branch: lost.stops(scenario, branch),
     )
     said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out}
@@ -134,13 +138,6 @@ def _interruptions(scenario: Scenario, groups: Groups) -> Interruptions:
         return interruptions(**kinds)
     rolled, kept, in_place = (sum(rate for rate, _ in kinds[name]) for name in ("restarting", "keeping", "in_place"))
     return Interruptions(rolled, kept, in_place, 1.0 + groups.standing)
-
-
-def _pace(scenario: Scenario, main: Checkpoint | None) -> float:
-    """Seconds of a step with all stalls but those of the main tier's saves."""
-    stalls = {s.tier: s for s in scenario.timeline.stalls}
-    others = (s.seconds / s.every for n, s in stalls.items() if main is None or n != main.number)
-    return scenario.timeline.step + sum(others)
 
 
 def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None) -> tuple[Groups, Missing]:
