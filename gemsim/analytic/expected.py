@@ -7,9 +7,11 @@ productive nor overhead was lost to failures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import expm1
 
 from gemsim.analytic.remaps import stops as of_remaps
+from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
 from gemsim.protection.kinds import Job
@@ -33,55 +35,55 @@ def expected(
     *,
     ettr: float,
     wall_per_running: float,
-    standing: float,
     stalled: float,
     degraded: float = 0.0,
     waiting: float = 0.0,
+    unread: float = 0.0,
     stops: Callable[[Branch], float] = lambda branch: 1.0,
+    units: Callable[[Branch], float] = lambda branch: 1.0,
 ) -> dict[str, float]:
     """The columns of `COLUMNS`.
 
-    `wall_per_running`: wall seconds per second of running; `standing`: seconds standing still per second of running
-    before failures during recoveries are counted, by which the parts of a recovery are scaled to the whole; `stalled`:
-    share of running time in encodes and saves.
-    `degraded`: share of time in which work is missing because capacity is out, `waiting`: in which a node is; `stops`: share of a branch's failures
-    that stop the job.
+    `wall_per_running`: wall seconds per second of running; `stalled`: share of running time in encodes and saves.
+    `degraded`: share of time in which work is missing because capacity is out, `waiting`: in which a node is; `unread`:
+    failures per second beside `found` that nobody ever notices. Of each branch `stops`: share of its failures that stop
+    the job; `units`: how many failures count at each.
     """
     wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
     running = 1.0 / wall_per_running
     clock = {"wall": 1.0, "running": running}
-    rate = sum(b.rate * clock[b.kind.exposure] for b in found)
+    rate = unread + sum(b.rate * clock[b.kind.exposure] for b in found)
     overhead = running * (1.0 - (1.0 - stalled) * scenario.useful_share)
     numbers = {"failures_analytic": rate * wall, "overhead_analytic": overhead}
     if rate == 0.0:
         return numbers
     natures = {b.nature for b in found}
     covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
-    fallen = sum(b.rate * clock[b.kind.exposure] for b in found if _falls_back(b, covering[b.nature]))
+    counted = [replace(b, rate=b.rate * clock[b.kind.exposure] * units(b)) for b in found]
     own = of_remaps(scenario, found)
-    waits = [around(scenario, b, reset=own.at_once(b)) + own.apart(b) for b in found]
-    fallen += (1.0 - running) * _joining(found, waits, covering) + running * _joined(found, waits, covering)
+    served = serving(scenario, found)
+    waits = [_around(scenario, b, own.at_once(b), reset_share(scenario, b, served)) + own.apart(b) for b in found]
+    fallen = sum(b.rate for b in counted if _falls_back(b, covering[b.nature]))
+    fallen += (1.0 - running) * _joining(counted, waits, covering) + running * _joined(counted, waits, covering)
     lost = max(0.0, 1.0 - ettr - overhead)
-    longer = (wall_per_running * (1.0 - waiting) - 1.0) / standing if standing else 1.0
-    not_gemini = waiting + running * longer * sum(
-        b.rate * stops(b) * _before_retrieval(wait, standing_still(scenario, b, reset=False), found)
-        for b, wait in zip(found, waits, strict=True)
-    )
+    retrieved = sum(b.rate * stops(b) * _retrieval(scenario, b, own.after(b) - own.apart(b), found) for b in found)
+    not_gemini = max(0.0, 1.0 - running * (1.0 + retrieved))
     return {
         **numbers,
-        "fallback_per_failure_analytic": fallen / rate,
+        "fallback_per_failure_analytic": fallen / (unread + sum(b.rate for b in counted)),
         "cost_s_per_failure_analytic": lost / rate,
         "wasted_s_per_failure_analytic": max(0.0, lost - not_gemini - degraded) / rate,
     }
 
 
-def _before_retrieval(wait: float, whole: float, found: Sequence[Branch]) -> float:
-    """Of a recovery's `whole` seconds those before state is retrieved, where failures begin it anew: what comes first
-    is done more often."""
+def _retrieval(scenario: Scenario, branch: Branch, saved: float, found: Sequence[Branch]) -> float:
+    """Mean seconds in which an interruption retrieves state, the last part of its recovery, which failures begin anew.
+
+    Every interruption completes it once; `saved`: what a stop of its own for a row remap adds to it.
+    """
     again = sum(b.rate for b in found if b.kind.exposure == "wall")
-    if again * whole < 1e-6 or wait >= whole:
-        return wait
-    return whole * expm1(-again * wait) / expm1(-again * whole)
+    once = standing_still(scenario, branch, reset=False) - around(scenario, branch, reset=False) + saved
+    return expm1(again * once) / again if again * once > 1e-6 else once
 
 
 def _joined(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
@@ -126,6 +128,34 @@ def outcomes(scenario: Scenario) -> tuple[Branch, ...]:
     """All outcomes of the failures of a scenario, with their rates."""
     of = scenario
     return branches(Job(of.platform, of.timeline, of.tiers, of.classes, of.restart.mode, of.replace_unit))
+
+
+def refills_memory(scenario: Scenario, branch: Branch) -> bool:
+    """Processes start anew from a state outside GPU memory: pending row remaps are served then."""
+    stored = branch.number < 0 or isinstance(scenario.tiers[branch.number], Checkpoint)
+    return branch.ending == "roll_back" and not branch.damage.alive and stored
+
+
+def serving(scenario: Scenario, found: Sequence[Branch]) -> float:
+    """Share of the roll-backs that find a row remap pending, first order."""
+    if scenario.remap_now:
+        return 0.0
+    pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
+    rolled = sum(b.rate for b in found if refills_memory(scenario, b))
+    return pending / (pending + rolled) if rolled else 0.0
+
+
+def reset_share(scenario: Scenario, branch: Branch, served: float) -> float:
+    """Share of the recoveries of a branch that serve a row remap; `served`: as `serving` says."""
+    if not refills_memory(scenario, branch):
+        return 0.0
+    return 1.0 if branch.action == "drain_and_reset" else served
+
+
+def _around(scenario: Scenario, branch: Branch, at_once: bool, resets: float) -> float:
+    """`around`, in the mean over those that serve a row remap and those that do not."""
+    plain, longer = (around(scenario, branch, reset=reset) for reset in (at_once, True))
+    return plain + resets * (longer - plain)
 
 
 def standing_still(scenario: Scenario, branch: Branch, *, reset: bool) -> float:

@@ -7,21 +7,22 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gemsim.analytic.capacity import Missing, fall_cost, missing
 from gemsim.analytic.copies import both_lost, one_short
 from gemsim.analytic.doubt import doubt, never_hit
 from gemsim.analytic.evened import is_even, run_seconds
-from gemsim.analytic.expected import expected, outcomes, standing_still
+from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
 from gemsim.analytic.groups import Groups, joined
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
 from gemsim.analytic.saves import stalls
-from gemsim.analytic.unseen import piled_up
-from gemsim.analytic.varied import LACKING, per_failure, varied
+from gemsim.analytic.unseen import noticed, piled_up
+from gemsim.analytic.varied import LACKING, per_failure, units_of, varied
 from gemsim.analytic.waits import Run, Waits, waits
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
@@ -53,6 +54,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
     """The same for plain classes of constant rates; `course`: how often nodes leave in equal parts of the run, relative
     to that (none: as if a spare were always at hand)."""
     found, moved = piled_up(scenario, outcomes(scenario))
+    found, unread = noticed(scenario, found)
     main = _main_tier(scenario, found)
     scenario, groups, lost, out = _with_waits(scenario, found, main, course)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
@@ -73,7 +75,8 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
     ettr = (ettr - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
-    groups.doubt += lost.error + fall_cost(scenario, lost) + moved.doubt(steps * pace)
+    groups.doubt += lost.error + fall_cost(scenario, lost)
+    groups.doubt += moved.doubt(steps * pace) + unread.doubt(steps * pace)
     ettr *= 1.0 - out
     error = _error(scenario, groups, ettr, 0.0 if main is None else steps * pace)
     inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
@@ -83,10 +86,11 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         found,
         ettr=ettr,
         wall_per_running=standing.wall_per_running / (1.0 - out),
-        standing=groups.standing,
         stalled=stalled.all,
         degraded=degraded,
         waiting=out,
+        unread=unread.rate,
+        units=partial(units_of, scenario),
         stops=lambda branch: lost.stops(scenario, branch),
     )
     said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out}
@@ -173,9 +177,7 @@ def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | No
 def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing) -> Groups:
     """Sort branches into the groups of the renewal form."""
     groups = Groups()
-    pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
-    rolled = sum(b.rate for b in found if _refills_memory(scenario, b))
-    served = pending / (pending + rolled) if rolled and not scenario.remap_now else 0.0
+    served = serving(scenario, found)
     own = stops(scenario, found)
     for branch in found:
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
@@ -208,8 +210,7 @@ def _add(
         groups.keeping.append((branch.rate, down))
         return
     target = groups.restarting if main is not None and branch.number == main.number else groups.keeping
-    leaves = branch.action == "drain_and_reset"
-    share = (1.0 if leaves else served) if _refills_memory(scenario, branch) else 0.0
+    share = reset_share(scenario, branch, served)
     for weight, reset in ((share, True), (1.0 - share, False)):
         if weight > 0.0:
             target.append((branch.rate * weight, standing_still(scenario, branch, reset=True) if reset else down))
@@ -220,12 +221,6 @@ def _add(
     if branch.kind.scope == "silent":
         groups.silent += branch.rate * branch.kind.detect.mean
         groups.doubt += (branch.rate * branch.kind.detect.mean) ** 2
-
-
-def _refills_memory(scenario: Scenario, branch: Branch) -> bool:
-    """Processes start anew from a state outside GPU memory: pending row remaps are served then."""
-    stored = branch.number < 0 or isinstance(scenario.tiers[branch.number], Checkpoint)
-    return branch.ending == "roll_back" and not branch.damage.alive and stored
 
 
 def _older(scenario: Scenario, number: int) -> float:

@@ -153,16 +153,17 @@ def _strays(evens: Sequence[Even]) -> float:
     )
 
 
+def units_of(scenario: Scenario, branch: Branch) -> float:
+    """Mean number of failures that count at each stop of this kind."""
+    starts = sum(share for _, share in events(branch.kind))
+    return (met(scenario, branch.kind) if branch.action == "replace" else 1.0) / starts
+
+
 def per_failure(scenario: Scenario, numbers: Numbers, found: Sequence[Branch]) -> Numbers:
     """The same where a stop strikes several units: each of them is a failure, and what a stop costs is theirs. Units
     that go together, as the GPUs of a node that is replaced, are one."""
     stops = sum(branch.rate for branch in found)
-    units = sum(
-        branch.rate
-        / sum(share for _, share in events(branch.kind))
-        * (met(scenario, branch.kind) if branch.action == "replace" else 1.0)
-        for branch in found
-    )
+    units = sum(branch.rate * units_of(scenario, branch) for branch in found)
     each = units / stops if stops else 1.0
     changed = {"failures_analytic": each, "cost_s_per_failure_analytic": 1.0 / each}
     changed["wasted_s_per_failure_analytic"] = 1.0 / each
