@@ -16,6 +16,9 @@ class Groups:
     extra: float = 0.0  # further useful seconds lost per running second, to first order
     silent: float = 0.0  # share of the work done that was corrupt when it was done
     doubt: float = 0.0  # error of what is not exact, share of time
+    falls: float = 0.0  # failures per second that end deeper than they would alone, as another meets them
+    start: float = 0.0  # failures per second that start the job again
+    unsure_start: float = 0.0  # error of that
 
     @property
     def rate(self) -> float:
@@ -26,6 +29,13 @@ class Groups:
     def standing(self) -> float:
         """Seconds standing still per second of running, to first order."""
         return sum(rate * down for group in (self.restarting, self.keeping, self.in_place) for rate, down in group)
+
+    def fall(self, rate: float) -> None:
+        """Make roll-backs of so many restarts per second that would keep the state."""
+        kept = sum(one for one, _ in self.keeping)
+        share = min(1.0, rate / kept)
+        self.restarting += [(one * share, down) for one, down in self.keeping]
+        self.keeping = [(one * (1.0 - share), down) for one, down in self.keeping]
 
     def kinds(self) -> dict[str, list[tuple[float, float]]]:
         """The classes by name, as the renewal form takes them."""

@@ -10,13 +10,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from gemsim.analytic.anew import SEEN, UNSURE, kept
+from gemsim.analytic.anew import doubt as unsure_of_start
 from gemsim.analytic.capacity import Missing, fall_cost, missing
-from gemsim.analytic.copies import both_lost, one_short
+from gemsim.analytic.copies import add_pairs, one_short, still
 from gemsim.analytic.doubt import doubt, never_hit
 from gemsim.analytic.evened import is_even, run_seconds
 from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
 from gemsim.analytic.groups import Groups, joined
 from gemsim.analytic.markov import down_at_once
+from gemsim.analytic.pairs import falls
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
@@ -34,7 +37,6 @@ from gemsim.scenario import Scenario
 WAIT_LIMIT = 1e-4  # share of failures that may find no spare before waiting must be modelled
 ALWAYS = 1e-6  # share of the time in which none is lacking, below which the job does not run
 NEGLIGIBLE = 1e-5  # share of time, a hundredth of what a run of this size can tell
-UNCOVERED_START = 1e-6  # failures per run that no tier recovers before the renewal form breaks down
 
 
 def predict(scenario: Scenario) -> dict[str, Any]:
@@ -78,8 +80,13 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
     groups.doubt += lost.error + fall_cost(scenario, lost)
     groups.doubt += moved.doubt(steps * pace) + unread.doubt(steps * pace)
     ettr *= 1.0 - out
+    starts = groups.start * scenario.horizon / standing.wall_per_running
+    if starts > SEEN and scenario.work_steps:
+        raise NotCovered(f"{starts:.3g} failures per run start the job again, which has a number of steps to do")
+    groups.doubt += ettr * unsure_of_start(starts, groups.unsure_start / max(groups.start, 1e-30))
+    ettr *= kept(starts)
     error = _error(scenario, groups, ettr, 0.0 if main is None else steps * pace)
-    inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
+    inexact = starts + groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
     kind = "exact" if inexact < NEGLIGIBLE else "first_order"
     others = expected(
         scenario,
@@ -90,6 +97,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         degraded=degraded,
         waiting=out,
         unread=unread.rate,
+        met=groups.falls,
         units=partial(units_of, scenario),
         stops=lambda branch: lost.stops(scenario, branch),
     )
@@ -164,11 +172,6 @@ def _no_spare(scenario: Scenario) -> float:
 
 def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | None:
     """The deepest checkpoint tier that anything rolls back to."""
-    lost = sum(b.rate for b in found if b.tier == START)
-    if lost * scenario.horizon > UNCOVERED_START:
-        raise NotCovered(
-            f"{lost * scenario.horizon:.3g} failures per run are recovered by no tier and start the job again"
-        )
     reached = {b.number for b in found if b.ending == "roll_back"}
     tiers = [t for t in scenario.tiers if isinstance(t, Checkpoint) and t.number in reached]
     return tiers[-1] if tiers else None
@@ -179,6 +182,7 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     groups = Groups()
     served = serving(scenario, found)
     own = stops(scenario, found)
+    pairs = falls(scenario, found, partial(still, scenario))
     for branch in found:
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
         counted = branch if share == 1.0 else replace(branch, rate=branch.rate * share)
@@ -187,9 +191,7 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
         joined(group) for group in (groups.restarting, groups.keeping, groups.in_place)
     )
     groups.doubt += doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
-    met = both_lost(scenario, found)
-    groups.extra += met
-    groups.doubt += met
+    add_pairs(scenario, groups, pairs, main)
     groups.doubt += one_short(scenario, found, groups.standing / max(groups.rate, 1e-30))
     return groups
 
@@ -206,7 +208,10 @@ def _add(
         groups.in_place.append((branch.rate, down))
         groups.extra += branch.rate * branch.redo * scenario.useful_share
         return
-    if branch.ending == "keep":
+    if branch.tier == START:
+        groups.start += branch.rate
+        groups.unsure_start += UNSURE * branch.rate
+    if branch.ending == "keep" or branch.tier == START:
         groups.keeping.append((branch.rate, down))
         return
     target = groups.restarting if main is not None and branch.number == main.number else groups.keeping
