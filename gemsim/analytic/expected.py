@@ -48,7 +48,8 @@ def expected(
     `wall_per_running`: wall seconds per second of running; `stalled`: share of running time in encodes and saves.
     `degraded`: share of time in which work is missing because capacity is out, `waiting`: in which a node is. Per
     second: `unread`: failures beside `found` that nobody ever notices; `met`: of running, failures that fall back
-    because another meets them. Of each branch `stops`: share of its failures that stop the job; `units`: how many count at each.
+    because another meets them. Of each branch `stops`: share of its failures that stop the job; `units`: how many count
+    at each.
     """
     wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
     running = 1.0 / wall_per_running

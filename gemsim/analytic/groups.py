@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Stop(NamedTuple):
+    """Interruptions of one kind: `rate` per second, `seconds` standing still; `wall`: they come meanwhile too."""
+
+    rate: float
+    seconds: float
+    wall: bool = True
 
 
 @dataclass(slots=True)
 class Groups:
-    """Classes by how they end, as (rate per second, seconds standing still), and first-order losses beside them."""
+    """Classes by how they end, and first-order losses beside them."""
 
-    restarting: list[tuple[float, float]] = field(default_factory=list)
-    keeping: list[tuple[float, float]] = field(default_factory=list)
-    in_place: list[tuple[float, float]] = field(default_factory=list)
+    restarting: list[Stop] = field(default_factory=list)
+    keeping: list[Stop] = field(default_factory=list)
+    in_place: list[Stop] = field(default_factory=list)
     extra: float = 0.0  # further useful seconds lost per running second, to first order
     silent: float = 0.0  # share of the work done that was corrupt when it was done
     doubt: float = 0.0  # error of what is not exact, share of time
@@ -23,32 +32,37 @@ class Groups:
     @property
     def rate(self) -> float:
         """All interruptions per second."""
-        return sum(rate for group in (self.restarting, self.keeping, self.in_place) for rate, _ in group)
+        return sum(stop.rate for group in (self.restarting, self.keeping, self.in_place) for stop in group)
 
     @property
     def standing(self) -> float:
         """Seconds standing still per second of running, to first order."""
-        return sum(rate * down for group in (self.restarting, self.keeping, self.in_place) for rate, down in group)
+        groups = (self.restarting, self.keeping, self.in_place)
+        return sum(stop.rate * stop.seconds for group in groups for stop in group)
 
     def fall(self, rate: float) -> None:
         """Make roll-backs of so many restarts per second that would keep the state."""
-        kept = sum(one for one, _ in self.keeping)
+        kept = sum(stop.rate for stop in self.keeping)
         share = min(1.0, rate / kept)
-        self.restarting += [(one * share, down) for one, down in self.keeping]
-        self.keeping = [(one * (1.0 - share), down) for one, down in self.keeping]
+        self.restarting += [stop._replace(rate=stop.rate * share) for stop in self.keeping]
+        self.keeping = [stop._replace(rate=stop.rate * (1.0 - share)) for stop in self.keeping]
 
-    def kinds(self) -> dict[str, list[tuple[float, float]]]:
-        """The classes by name, as the renewal form takes them."""
+    def join(self) -> None:
+        """Make one class of those that stand still equally long."""
+        self.restarting, self.keeping, self.in_place = map(joined, (self.restarting, self.keeping, self.in_place))
+
+    def kinds(self, *, wall: bool) -> dict[str, list[tuple[float, float]]]:
+        """The classes by name, as the renewal form takes them: those that fail on the wall clock, or the others."""
+        named = {"restarting": self.restarting, "in_place": self.in_place, "keeping": self.keeping}
         return {
-            "restarting": joined(self.restarting),
-            "in_place": joined(self.in_place),
-            "keeping": joined(self.keeping),
+            name: [(stop.rate, stop.seconds) for stop in joined(group) if stop.wall == wall]
+            for name, group in named.items()
         }
 
 
-def joined(classes: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Classes that stand still equally long as one class."""
-    rates: dict[float, float] = {}
-    for rate, seconds in classes:
-        rates[seconds] = rates.get(seconds, 0.0) + rate
-    return [(rate, seconds) for seconds, rate in rates.items()]
+def joined(stops: Sequence[Stop]) -> list[Stop]:
+    """Stops that stand still equally long as one."""
+    rates: dict[tuple[float, bool], float] = {}
+    for stop in stops:
+        rates[stop.seconds, stop.wall] = rates.get((stop.seconds, stop.wall), 0.0) + stop.rate
+    return [Stop(rate, seconds, wall) for (seconds, wall), rate in rates.items()]

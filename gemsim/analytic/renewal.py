@@ -8,9 +8,10 @@ between two saves, `delta` the time one save blocks the job.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from gemsim.analytic.saves import cut_off_writes
 from gemsim.protection.interval import optimal_interval as optimal_interval
 
 Classes = Sequence[tuple[float, float]]
@@ -102,21 +103,30 @@ class Interruptions(NamedTuple):
     """Wall seconds per running second (>= 1): one plus the mean time standing still."""
 
 
-def interruptions(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()) -> Interruptions:
+def interruptions(
+    *,
+    restarting: Classes,
+    in_place: Classes = (),
+    keeping: Classes = (),
+    running: Mapping[str, Classes] | None = None,
+) -> Interruptions:
     """Rates of interruptions by how they end, and the time they take, from a linear recursion over classes.
 
     Each class is (rate, seconds standing still). Every class keeps firing while the job stands still: a hit by a class
     with time d turns an interruption of length D into one of length max(D, d) from its beginning, and into the graver
     of the two kinds (in place < keep < roll-back). Lengths only grow, so the recursion is triangular; nothing is
-    subtracted. A class whose length is random over a few values is several classes. Kind: exact, exponential classes.
+    subtracted. A class whose length is random over a few values is several classes. `running`: classes by the same
+    names that fire only while the job runs: they begin interruptions and hit none. Kind: exact, exponential classes.
     """
-    for classes in (restarting, in_place, keeping):
+    aside = {"restarting": (), "in_place": (), "keeping": ()} | dict(running or {})
+    for classes in (restarting, in_place, keeping, *aside.values()):
         _check_classes(classes)
     restarting, in_place, keeping = ([c for c in group if c[0]] for group in (restarting, in_place, keeping))
     milder = [*in_place, *keeping]
     every = [*restarting, *milder]
     total = math.fsum(rate for rate, _ in every)
-    ladder = _Ladder(sorted({seconds for _, seconds in every}, reverse=True), total)
+    levels = {seconds for _, seconds in (*every, *aside["restarting"], *aside["in_place"], *aside["keeping"])}
+    ladder = _Ladder(sorted(levels, reverse=True), total)
     roll_rate = math.fsum(rate for rate, _ in restarting)
     keep_rate = math.fsum(rate for rate, _ in keeping)
 
@@ -129,11 +139,14 @@ def interruptions(*, restarting: Classes, in_place: Classes = (), keeping: Class
         lambda level: ladder.exposure[level] * math.fsum(rate * saved[max(level, d)] for rate, d in keeping),
     )
     still = ladder.solve(in_place, roll_rate + keep_rate, lambda level: ladder.survive[level])
+    restarting, in_place = [*restarting, *aside["restarting"]], [*in_place, *aside["in_place"]]
+    keeping = [*keeping, *aside["keeping"]]
+    milder = [*in_place, *keeping]
     return Interruptions(
-        roll_back=roll_rate + math.fsum(rate * rolled[d] for rate, d in milder),
+        roll_back=math.fsum(rate for rate, _ in restarting) + math.fsum(rate * rolled[d] for rate, d in milder),
         keep=math.fsum(rate * saved[d] for rate, d in keeping) + math.fsum(rate * kept[d] for rate, d in in_place),
         in_place=math.fsum(rate * still[d] for rate, d in in_place),
-        wall_per_running=1.0 + math.fsum(rate * standing[d] for rate, d in every),
+        wall_per_running=1.0 + math.fsum(rate * standing[d] for rate, d in (*restarting, *milder)),
     )
 
 
@@ -149,6 +162,7 @@ def general_ettr(
     overhead: float = 0.0,
     rates: Interruptions | None = None,
     wall_anchor: bool = False,
+    cut_off: bool = False,
 ) -> float:
     """Useful share of wall time with classes that roll back, repair in place, or restart with the state kept.
 
@@ -159,8 +173,7 @@ def general_ettr(
     `write_lag`: a save counts once that many wall seconds pass without a roll-back class firing. `overhead` = encode
     seconds per second of useful step. Failures while standing still: `interruptions`, given as `rates` where they are
     known already. `wall_anchor`: the clock of saves runs on the wall instead, see `_on_the_wall`. Kind: exact without
-    `keeping`, or with `write_lag` = 0; with both, exact only if the write goes on through a kept restart, else first
-    order (error about keep rate x write_lag x roll-back rate x tau).
+    `keeping`, or with `write_lag` = 0; with both, `cut_off` says whether a kept restart ends a write in progress.
     """
     _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
     if tau == 0.0:
@@ -170,6 +183,8 @@ def general_ettr(
     if math.isinf(rates.wall_per_running):
         return 0.0
     lag = math.exp(-write_lag * math.fsum(rate for rate, _ in restarting))
+    if cut_off:
+        lag *= cut_off_writes(tau, delta, roll_back=rates.roll_back, keep=rates.keep, lag=write_lag)
     if wall_anchor:
         return _on_the_wall(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead)
     cycle = tau + delta

@@ -14,16 +14,17 @@ from gemsim.analytic.anew import SEEN, UNSURE, kept
 from gemsim.analytic.anew import doubt as unsure_of_start
 from gemsim.analytic.capacity import Missing, fall_cost, missing
 from gemsim.analytic.copies import add_pairs, one_short, still
-from gemsim.analytic.doubt import doubt, never_hit
+from gemsim.analytic.doubt import doubt
 from gemsim.analytic.evened import is_even, run_seconds
 from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
-from gemsim.analytic.groups import Groups, joined
+from gemsim.analytic.groups import Groups, Stop
+from gemsim.analytic.lengths import lengths
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.pairs import falls
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
-from gemsim.analytic.saves import stalls
+from gemsim.analytic.saves import not_durable, stalls
 from gemsim.analytic.unseen import noticed, piled_up
 from gemsim.analytic.varied import LACKING, per_failure, units_of, varied
 from gemsim.analytic.waits import Run, Waits, waits
@@ -60,8 +61,11 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
     main = _main_tier(scenario, found)
     scenario, groups, lost, out = _with_waits(scenario, found, main, course)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
-    kinds = groups.kinds()
-    standing = _interruptions(scenario, groups)
+    kinds = {
+        name: wall + aside
+        for (name, wall), aside in zip(groups.kinds(wall=True).items(), groups.kinds(wall=False).values(), strict=True)
+    }
+    standing = _interruptions(groups)
     stalled = stalls(scenario, main, ending=standing.roll_back + standing.keep)
     pace = stalled.pace(scenario.timeline.step)
     ettr = general_ettr(
@@ -73,8 +77,10 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         write_lag=lag,
         overhead=pace / scenario.useful_step - 1.0,
         wall_anchor=main is not None and main.wall_anchor,
+        cut_off=True,
     )
-    ettr = (ettr - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
+    working = (1.0 - stalled.all) * scenario.useful_share
+    ettr *= max(0.0, 1.0 - groups.extra / working) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
     groups.doubt += lost.error + fall_cost(scenario, lost)
@@ -138,18 +144,14 @@ def _waiting(scenario: Scenario, found: tuple[Branch, ...], groups: Groups, cour
         )
     if not replacing:
         return None
-    per_running = _interruptions(scenario, groups).wall_per_running
+    per_running = _interruptions(groups).wall_per_running
     run = Run(1.0 / per_running, groups.standing / groups.rate, run_seconds(scenario, 1.0 / per_running), course)
     return waits(scenario, found, run)
 
 
-def _interruptions(scenario: Scenario, groups: Groups) -> Interruptions:
-    """How interruptions end and how long they last; none begins within another where all fail in running time."""
-    kinds = groups.kinds()
-    if not never_hit(scenario):
-        return interruptions(**kinds)
-    rolled, kept, in_place = (sum(rate for rate, _ in kinds[name]) for name in ("restarting", "keeping", "in_place"))
-    return Interruptions(rolled, kept, in_place, 1.0 + groups.standing)
+def _interruptions(groups: Groups) -> Interruptions:
+    """How interruptions end and how long they last; what fails in running time alone begins none within another."""
+    return interruptions(**groups.kinds(wall=True), running=groups.kinds(wall=False))
 
 
 def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None) -> tuple[Groups, Missing]:
@@ -157,8 +159,7 @@ def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoi
     groups = _grouped(scenario, found, main, Missing())
     if all(branch.ending != "go_on" for branch in found):
         return groups, Missing()
-    still = _interruptions(scenario, groups).wall_per_running
-    lost = missing(scenario, found, wall_per_running=still)
+    lost = missing(scenario, found, wall_per_running=_interruptions(groups).wall_per_running)
     return _grouped(scenario, found, main, lost), lost
 
 
@@ -183,13 +184,12 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
     served = serving(scenario, found)
     own = stops(scenario, found)
     pairs = falls(scenario, found, partial(still, scenario))
+    ending = sum(b.rate for b in found if b.ending in ("keep", "roll_back"))
     for branch in found:
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
         counted = branch if share == 1.0 else replace(branch, rate=branch.rate * share)
-        _add(scenario, groups, counted, main, served, own)
-    groups.restarting, groups.keeping, groups.in_place = (
-        joined(group) for group in (groups.restarting, groups.keeping, groups.in_place)
-    )
+        _add(scenario, groups, counted, main, served, own, ending)
+    groups.join()
     groups.doubt += doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
     add_pairs(scenario, groups, pairs, main)
     groups.doubt += one_short(scenario, found, groups.standing / max(groups.rate, 1e-30))
@@ -197,30 +197,37 @@ def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | N
 
 
 def _add(
-    scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float, own: Stops
+    scenario: Scenario,
+    groups: Groups,
+    branch: Branch,
+    main: Checkpoint | None,
+    served: float,
+    own: Stops,
+    ending: float,
 ) -> None:
     after = own.after(branch)
     down = standing_still(scenario, branch, reset=own.at_once(branch)) + after
     if branch.ending == "in_place" and after > 0.0:
-        groups.keeping.append((branch.rate, down))
+        groups.keeping += _stops(branch, branch.rate, down)
         return
     if branch.ending in ("in_place", "go_on"):
-        groups.in_place.append((branch.rate, down))
+        groups.in_place += _stops(branch, branch.rate, down)
         groups.extra += branch.rate * branch.redo * scenario.useful_share
         return
     if branch.tier == START:
         groups.start += branch.rate
         groups.unsure_start += UNSURE * branch.rate
     if branch.ending == "keep" or branch.tier == START:
-        groups.keeping.append((branch.rate, down))
+        groups.keeping += _stops(branch, branch.rate, down)
         return
     target = groups.restarting if main is not None and branch.number == main.number else groups.keeping
     share = reset_share(scenario, branch, served)
     for weight, reset in ((share, True), (1.0 - share, False)):
         if weight > 0.0:
-            target.append((branch.rate * weight, standing_still(scenario, branch, reset=True) if reset else down))
+            longer = standing_still(scenario, branch, reset=True) if reset else down
+            target += _stops(branch, branch.rate * weight, longer)
     if target is groups.keeping:
-        extra = _older(scenario, branch.number)
+        extra = _older(scenario, branch.number, ending)
         groups.extra += branch.rate * extra
         groups.doubt += branch.rate * extra * branch.rate * extra
     if branch.kind.scope == "silent":
@@ -228,11 +235,26 @@ def _add(
         groups.doubt += (branch.rate * branch.kind.detect.mean) ** 2
 
 
-def _older(scenario: Scenario, number: int) -> float:
-    """Mean useful seconds between the last whole step and the version that a shallower tier restores."""
+def _stops(branch: Branch, rate: float, seconds: float) -> list[Stop]:
+    """Interruptions of a branch, in so many seconds on average: as several where detection takes a random time."""
+    wall = branch.kind.exposure == "wall"
+    if branch.kind.scope == "silent":
+        return [Stop(rate, seconds, wall)]
+    mean = branch.kind.detect.mean
+    return [Stop(rate * share, seconds - mean + one, wall) for share, one in lengths(branch.kind.detect)]
+
+
+def _older(scenario: Scenario, number: int, ending: float) -> float:
+    """Mean useful seconds between the last whole step and the version that a shallower tier restores; `ending`: restarts
+    per second, which begin its saves anew."""
     tier = scenario.tiers[number]
     if isinstance(tier, (PageStripe, MemberStripe)):
         return (tier.cadence.every - 1) / 2 * scenario.useful_step + tier.cadence.lag
+    if isinstance(tier, Checkpoint) and not tier.wall_anchor:
+        pace = scenario.timeline.pace
+        work = tier.every * pace - tier.blocked
+        lost = not_durable(work, tier.blocked, ending=ending, lag=tier.lag)
+        return max(0.0, lost / pace - 0.5) * scenario.useful_step
     if isinstance(tier, Checkpoint):
         return (tier.every - 1) / 2 * scenario.useful_step + tier.lag
     return 0.0

@@ -29,6 +29,38 @@ def stalled_share(every: float, seconds: float, *, ending: float) -> float:
     return exp(-ending * every) * expm1(-ending * seconds) / expm1(-ending * cycle)
 
 
+def not_durable(tau: float, delta: float, *, ending: float, lag: float = 0.0) -> float:
+    """Mean work (seconds) that no durable save holds when a restart comes, where the restart before left none.
+
+    Restarts at the rate `ending` per running second; a save counts `lag` seconds after it. Work done by then less tau for
+    each save that counts: (1 - share in saves) / r - tau e^(-r lag) / (e^(r w) - 1), w = tau + delta. Kind: exact.
+    """
+    cycle = tau + delta
+    if ending * cycle < SHORT:
+        return (tau / 2.0 + delta) * tau / cycle + tau * lag / cycle if cycle else 0.0
+    done = (1.0 - stalled_share(tau, delta, ending=ending)) / ending
+    return done - tau * exp(-ending * lag) / expm1(min(700.0, ending * cycle))
+
+
+def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, lag: float) -> float:
+    """Factor on the effective time, beside e^(-roll_back lag), of restarts that keep the state and cut off a write.
+
+    What no save holds then is carried into the next attempt and lost if a roll-back ends that before its first save
+    counts, so its mean is that of `not_durable` over 1 - P(that) x keep / (roll_back + keep). Kind: exact.
+    """
+    ending = roll_back + keep
+    if keep == 0.0 or lag == 0.0 or roll_back == 0.0 or ending * (tau + delta) < SHORT:
+        return 1.0
+
+    def useful(lag: float) -> float:
+        begun = -expm1(-ending * (tau + delta + lag))
+        deficit = not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - begun * keep / ending)
+        return 1.0 - stalled_share(tau, delta, ending=ending) - roll_back * deficit
+
+    whole = useful(0.0)
+    return max(0.0, useful(lag)) / whole * exp(roll_back * lag) if whole > 0.0 else 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Stalls:
     """Shares of running time in the stalls: of the main tier, whose saves the renewal form itself counts, and of all
