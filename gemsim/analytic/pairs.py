@@ -63,8 +63,9 @@ class _Asked:
         return self.known[key]
 
 
-def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds) -> tuple[Fall, ...]:
-    """All pairs that fall deeper than either failure alone. `still`: seconds that a recovery takes.
+def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lacking: float = 0.0) -> tuple[Fall, ...]:
+    """All pairs that fall deeper than either failure alone. `still`: seconds that a recovery takes; `lacking`: that a
+    replaced node is waited for on top of that.
 
     Groups that run on without a unit are not looked at.
     """
@@ -80,6 +81,7 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds) -> tuple[
         place = branch.damage, len(scenario.tiers) if branch.tier == START else branch.number
         seconds = still(branch)
         longer = expm1(again * seconds) / again if again * seconds > 1e-9 else seconds
+        longer += lacking if branch.action == "replace" else 0.0
         _count(ones, place, branch.rate, branch.rate * longer)
         _count(others, branch.damage, branch.rate, branch.rate * (branch.kind.exposure == "wall"))
     rates: dict[tuple[int, int], float] = {}

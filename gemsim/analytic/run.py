@@ -6,6 +6,7 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -125,7 +126,9 @@ def _with_waits(
             "nodes are lacking all the time, or in a stretch of the drift: more are broken than there are spares"
         )
     scenario = waiting.applied(scenario)
-    groups, lost = _with_capacity(scenario, found, main)
+    still = waiting.out / (1.0 - waiting.out) * _interruptions(groups).wall_per_running
+    leaving = sum(b.rate for b in found if b.action == "replace")
+    groups, lost = _with_capacity(scenario, found, main, still / leaving if still else 0.0)
     groups.doubt += waiting.doubt + groups.rate * waiting.error
     return scenario, groups, lost, waiting.out
 
@@ -134,14 +137,14 @@ def _waiting(scenario: Scenario, found: tuple[Branch, ...], groups: Groups, cour
     """What waiting for spares costs; None where one that can start at once is all but always at hand."""
     replacing = [b for b in found if b.action == "replace"] if course else []
     alone = all(len(b.damage.hosts) <= 1 for b in replacing)
-    if plain_spares(scenario) and alone and _no_spare(scenario) <= WAIT_LIMIT:
+    going_on = any(b.ending == "go_on" for b in replacing)
+    if plain_spares(scenario) and (alone or going_on) and _no_spare(scenario, replacing) <= WAIT_LIMIT:
         return None
-    if any(b.ending == "go_on" for b in replacing):
+    if going_on:
         if plain_spares(scenario) and not scenario.spare_nodes and all(b.ending == "go_on" for b in replacing):
             return None  # what is out comes back after its own repair
-        raise NotCovered(
-            f"{_no_spare(scenario):.2g} of replacements find no spare while groups are out; not in the closed form"
-        )
+        lacking = _no_spare(scenario, replacing)
+        raise NotCovered(f"{lacking:.2g} of replacements find no spare while groups are out; not in the closed form")
     if not replacing:
         return None
     per_running = _interruptions(groups).wall_per_running
@@ -154,18 +157,23 @@ def _interruptions(groups: Groups) -> Interruptions:
     return interruptions(**groups.kinds(wall=True), running=groups.kinds(wall=False))
 
 
-def _with_capacity(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None) -> tuple[Groups, Missing]:
-    """The groups of the renewal form, less the failures that strike only what is out; and what is missing meanwhile."""
-    groups = _grouped(scenario, found, main, Missing())
+def _with_capacity(
+    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lacking: float = 0.0
+) -> tuple[Groups, Missing]:
+    """The groups of the renewal form, less the failures that strike only what is out; and what is missing meanwhile.
+
+    `lacking`: seconds that each node which leaves is waited for, where there is no spare.
+    """
+    groups = _grouped(scenario, found, main, Missing(), lacking)
     if all(branch.ending != "go_on" for branch in found):
         return groups, Missing()
     lost = missing(scenario, found, wall_per_running=_interruptions(groups).wall_per_running)
-    return _grouped(scenario, found, main, lost), lost
+    return _grouped(scenario, found, main, lost, lacking), lost
 
 
-def _no_spare(scenario: Scenario) -> float:
+def _no_spare(scenario: Scenario, replacing: Sequence[Branch]) -> float:
     """P(no idle spare), M/G/inf: broken nodes are Poisson with mean rate x repair time (Palm's theorem)."""
-    load = sum(k.rate * k.repair.mean for k in scenario.classes if k.action == "replace")
+    load = sum(b.rate * b.kind.repair.mean * max(1, len(b.damage.hosts)) for b in replacing)
     if load == 0.0:
         return 0.0
     return down_at_once(load, 1.0, more_than=scenario.spare_nodes - 1) if scenario.spare_nodes else 1.0
@@ -178,12 +186,14 @@ def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | No
     return tiers[-1] if tiers else None
 
 
-def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing) -> Groups:
+def _grouped(
+    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing, lacking: float
+) -> Groups:
     """Sort branches into the groups of the renewal form."""
     groups = Groups()
     served = serving(scenario, found)
     own = stops(scenario, found)
-    pairs = falls(scenario, found, partial(still, scenario))
+    pairs = falls(scenario, found, partial(still, scenario), lacking=lacking)
     ending = sum(b.rate for b in found if b.ending in ("keep", "roll_back"))
     for branch in found:
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
@@ -245,8 +255,8 @@ def _stops(branch: Branch, rate: float, seconds: float) -> list[Stop]:
 
 
 def _older(scenario: Scenario, number: int, ending: float) -> float:
-    """Mean useful seconds between the last whole step and the version that a shallower tier restores; `ending`: restarts
-    per second, which begin its saves anew."""
+    """Mean useful seconds between the last whole step and the version that a shallower tier restores; `ending`:
+    restarts per second, which begin its saves anew."""
     tier = scenario.tiers[number]
     if isinstance(tier, (PageStripe, MemberStripe)):
         return (tier.cadence.every - 1) / 2 * scenario.useful_step + tier.cadence.lag
@@ -262,6 +272,6 @@ def _older(scenario: Scenario, number: int, ending: float) -> float:
 
 def _error(scenario: Scenario, groups: Groups, ettr: float, tau: float) -> float:
     """Absolute error: the neglected second-order terms, and what is lost to rounding."""
-    second = (groups.extra + groups.silent) * groups.rate * (tau + groups.standing / max(groups.rate, 1e-30))
+    second = (groups.extra / 4.0 + groups.silent) * groups.rate * (tau + groups.standing / max(groups.rate, 1e-30))
     phases = groups.rate * scenario.timeline.step * groups.rate * tau
     return 1e-9 + 2.0 * second + groups.doubt + phases * (1.0 - ettr)

@@ -32,8 +32,8 @@ def stalled_share(every: float, seconds: float, *, ending: float) -> float:
 def not_durable(tau: float, delta: float, *, ending: float, lag: float = 0.0) -> float:
     """Mean work (seconds) that no durable save holds when a restart comes, where the restart before left none.
 
-    Restarts at the rate `ending` per running second; a save counts `lag` seconds after it. Work done by then less tau for
-    each save that counts: (1 - share in saves) / r - tau e^(-r lag) / (e^(r w) - 1), w = tau + delta. Kind: exact.
+    Restarts at the rate `ending` per running second; a save counts `lag` seconds after it. Work done by then less tau
+    for each save that counts: (1 - share in saves) / r - tau e^(-r lag) / (e^(r w) - 1), w = tau + delta. Kind: exact.
     """
     cycle = tau + delta
     if ending * cycle < SHORT:

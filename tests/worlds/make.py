@@ -17,7 +17,7 @@ from gemsim.spec.loading import parse_study, resolve_point
 
 Tree = dict[str, Any]
 
-WORLDS = range(220)
+WORLDS = range(230)
 DAY = 86_400.0
 COST = 250.0  # seconds: about what a failure costs, by which a share of time becomes a rate
 
