@@ -40,16 +40,17 @@ def expected(
     waiting: float = 0.0,
     unread: float = 0.0,
     met: float = 0.0,
+    planned: float = 0.0,
     stops: Callable[[Branch], float] = lambda branch: 1.0,
     units: Callable[[Branch], float] = lambda branch: 1.0,
 ) -> dict[str, float]:
     """The columns of `COLUMNS`.
 
     `wall_per_running`: wall seconds per second of running; `stalled`: share of running time in encodes and saves.
-    `degraded`: share of time in which work is missing because capacity is out, `waiting`: in which a node is. Per
-    second: `unread`: failures beside `found` that nobody ever notices; `met`: of running, failures that fall back
-    because another meets them. Of each branch `stops`: share of its failures that stop the job; `units`: how many count
-    at each.
+    Shares of time: `degraded`: in which work is missing because capacity is out, `waiting`: in which a node is,
+    `planned`: of planned stops. Per second: `unread`: failures beside `found` that nobody ever notices; `met`: of
+    running, failures that fall back because another meets them. Of each branch `stops`: share of its failures that stop
+    the job; `units`: how many count at each.
     """
     wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
     running = 1.0 / wall_per_running
@@ -67,9 +68,9 @@ def expected(
     waits = [_around(scenario, b, own.at_once(b), reset_share(scenario, b, served)) + own.apart(b) for b in found]
     fallen = running * met + sum(b.rate for b in counted if _falls_back(b, covering[b.nature]))
     fallen += (1.0 - running) * _joining(counted, waits, covering) + running * _joined(counted, waits, covering)
-    lost = max(0.0, 1.0 - ettr - overhead)
+    lost = max(0.0, 1.0 - ettr - overhead - planned)
     retrieved = sum(b.rate * stops(b) * _retrieval(scenario, b, own.after(b) - own.apart(b), found) for b in found)
-    not_gemini = max(0.0, 1.0 - running * (1.0 + retrieved))
+    not_gemini = max(0.0, 1.0 - running * (1.0 + retrieved) - planned)
     return {
         **numbers,
         "fallback_per_failure_analytic": fallen / (unread + sum(b.rate for b in counted)),

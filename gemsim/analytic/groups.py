@@ -25,6 +25,8 @@ class Groups:
     extra: float = 0.0  # further useful seconds lost per running second, to first order
     silent: float = 0.0  # share of the work done that was corrupt when it was done
     doubt: float = 0.0  # error of what is not exact, share of time
+    planned: float = 0.0  # seconds of planned stops per running second
+    saved: float = 0.0  # of these stops per second, those that save to the main tier
     falls: float = 0.0  # failures per second that end deeper than they would alone, as another meets them
     start: float = 0.0  # failures per second that start the job again
     unsure_start: float = 0.0  # error of that

@@ -163,6 +163,7 @@ def general_ettr(
     rates: Interruptions | None = None,
     wall_anchor: bool = False,
     cut_off: bool = False,
+    saved: float = 0.0,
 ) -> float:
     """Useful share of wall time with classes that roll back, repair in place, or restart with the state kept.
 
@@ -173,7 +174,9 @@ def general_ettr(
     `write_lag`: a save counts once that many wall seconds pass without a roll-back class firing. `overhead` = encode
     seconds per second of useful step. Failures while standing still: `interruptions`, given as `rates` where they are
     known already. `wall_anchor`: the clock of saves runs on the wall instead, see `_on_the_wall`. Kind: exact without
-    `keeping`, or with `write_lag` = 0; with both, `cut_off` says whether a kept restart ends a write in progress.
+    `keeping`, or with `write_lag` = 0.
+    With both, `cut_off` says whether a kept restart ends a write in progress; then `saved` of them per second, after a
+    save of their own, leave nothing that a roll-back could lose.
     """
     _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
     if tau == 0.0:
@@ -184,7 +187,7 @@ def general_ettr(
         return 0.0
     lag = math.exp(-write_lag * math.fsum(rate for rate, _ in restarting))
     if cut_off:
-        lag *= cut_off_writes(tau, delta, roll_back=rates.roll_back, keep=rates.keep, lag=write_lag)
+        lag *= cut_off_writes(tau, delta, roll_back=rates.roll_back, keep=rates.keep, lag=write_lag, saved=saved)
     if wall_anchor:
         return _on_the_wall(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead)
     cycle = tau + delta

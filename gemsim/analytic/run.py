@@ -22,6 +22,7 @@ from gemsim.analytic.groups import Groups, Stop
 from gemsim.analytic.lengths import lengths
 from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.pairs import falls
+from gemsim.analytic.planned import add_planned, failures_of
 from gemsim.analytic.refusals import plain_spares, refuse
 from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
@@ -57,7 +58,7 @@ def predict(scenario: Scenario) -> dict[str, Any]:
 def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
     """The same for plain classes of constant rates; `course`: how often nodes leave in equal parts of the run, relative
     to that (none: as if a spare were always at hand)."""
-    found, moved = piled_up(scenario, outcomes(scenario))
+    found, moved = piled_up(scenario, failures_of(outcomes(scenario)))
     found, unread = noticed(scenario, found)
     main = _main_tier(scenario, found)
     scenario, groups, lost, out = _with_waits(scenario, found, main, course)
@@ -79,6 +80,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         overhead=pace / scenario.useful_step - 1.0,
         wall_anchor=main is not None and main.wall_anchor,
         cut_off=True,
+        saved=groups.saved,
     )
     working = (1.0 - stalled.all) * scenario.useful_share
     ettr *= max(0.0, 1.0 - groups.extra / working) * (1.0 - groups.silent)
@@ -105,6 +107,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         waiting=out,
         unread=unread.rate,
         met=groups.falls,
+        planned=groups.planned / standing.wall_per_running,
         units=partial(units_of, scenario),
         stops=lambda branch: lost.stops(scenario, branch),
     )
@@ -199,6 +202,7 @@ def _grouped(
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
         counted = branch if share == 1.0 else replace(branch, rate=branch.rate * share)
         _add(scenario, groups, counted, main, served, own, ending)
+    add_planned(scenario, groups, main)
     groups.join()
     groups.doubt += doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
     add_pairs(scenario, groups, pairs, main)

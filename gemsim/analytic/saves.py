@@ -42,23 +42,24 @@ def not_durable(tau: float, delta: float, *, ending: float, lag: float = 0.0) ->
     return done - tau * exp(-ending * lag) / expm1(min(700.0, ending * cycle))
 
 
-def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, lag: float) -> float:
+def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, lag: float, saved: float = 0.0) -> float:
     """Factor on the effective time, beside e^(-roll_back lag), of restarts that keep the state and cut off a write.
 
     What no save holds then is carried into the next attempt and lost if a roll-back ends that before its first save
-    counts, so its mean is that of `not_durable` over 1 - P(that) x keep / (roll_back + keep). Kind: exact.
+    counts, so its mean is that of `not_durable` over 1 - P(that) x keep / (roll_back + keep). Of the restarts `saved`
+    per second come after a save of their own, and carry nothing. Kind: exact.
     """
     ending = roll_back + keep
-    if keep == 0.0 or lag == 0.0 or roll_back == 0.0 or ending * (tau + delta) < SHORT:
+    if keep == 0.0 or lag == saved == 0.0 or roll_back == 0.0 or ending * (tau + delta) < SHORT:
         return 1.0
 
-    def useful(lag: float) -> float:
+    def useful(lag: float, carried: float) -> float:
         begun = -expm1(-ending * (tau + delta + lag))
-        deficit = not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - begun * keep / ending)
+        deficit = not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - begun * carried / ending)
         return 1.0 - stalled_share(tau, delta, ending=ending) - roll_back * deficit
 
-    whole = useful(0.0)
-    return max(0.0, useful(lag)) / whole * exp(roll_back * lag) if whole > 0.0 else 1.0
+    whole = useful(0.0, keep)
+    return max(0.0, useful(lag, max(0.0, keep - saved))) / whole * exp(roll_back * lag) if whole > 0.0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,12 +113,18 @@ def noticed(scenario: Scenario, found: tuple[Branch, ...]) -> tuple[tuple[Branch
     scrub = min((tier.scrub for tier in scenario.tiers if isinstance(tier, PageStripe)), default=inf)
     seen, refills = list(found), 0.0
     for _ in range(ROUNDS):
-        refills = sum(one.rate for one in seen if one.ending == "roll_back")
+        refills = _refills(scenario, seen)
         seen = [_less(one, refills, scrub) if one in latent else one for one in found]
     gone = sum(one.rate for one in found) - sum(one.rate for one in seen)
     standing = sum(one.rate * standing_still(scenario, one, reset=True) for one in latent)
     total = sum(one.rate for one in found)
     return tuple(seen), Moved(gone, min(1.0, total * standing / sum(one.rate for one in latent)), standing)
+
+
+def _refills(scenario: Scenario, found: Sequence[Branch]) -> float:
+    """Times per second that all memory is written anew: roll-backs, and restarts of all, planned stops among them."""
+    planned = sum(kind.rate for kind in scenario.classes if kind.scope == "planned")
+    return planned + sum(one.rate for one in found if one.ending == "roll_back" or one.damage.all_gpu_memory)
 
 
 def _in_state(scenario: Scenario, one: Branch) -> bool:
@@ -186,7 +192,7 @@ def _cold(scenario: Scenario, found: Sequence[Branch], crowded: float = CROWDED)
     stripe = _latent(scenario)
     if stripe is None:
         return None
-    refills = sum(one.rate for one in found if one.ending == "roll_back")
+    refills = _refills(scenario, found)
     rates = [(kind, _hits(scenario, kind, stripe)) for kind in scenario.classes if kind.scope == "memory"]
     unseen = sum(rate * kind.latent for kind, rate in rates)
     if unseen == 0.0:
