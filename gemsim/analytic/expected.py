@@ -41,6 +41,7 @@ def expected(
     unread: float = 0.0,
     met: float = 0.0,
     planned: float = 0.0,
+    saver: int = 0,
     stops: Callable[[Branch], float] = lambda branch: 1.0,
     units: Callable[[Branch], float] = lambda branch: 1.0,
 ) -> dict[str, float]:
@@ -48,9 +49,9 @@ def expected(
 
     `wall_per_running`: wall seconds per second of running; `stalled`: share of running time in encodes and saves.
     Shares of time: `degraded`: in which work is missing because capacity is out, `waiting`: in which a node is,
-    `planned`: of planned stops. Per second: `unread`: failures beside `found` that nobody ever notices; `met`: of
-    running, failures that fall back because another meets them. Of each branch `stops`: share of its failures that stop
-    the job; `units`: how many count at each.
+    `planned`: of planned stops, after which tier `saver` brings the job back. Per second: `unread`: failures beside
+    `found` that nobody ever notices; `met`: of running, failures that fall back because another meets them. Of each
+    branch `stops`: share of its failures that stop the job; `units`: how many count at each.
     """
     wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
     running = 1.0 / wall_per_running
@@ -68,6 +69,8 @@ def expected(
     waits = [_around(scenario, b, own.at_once(b), reset_share(scenario, b, served)) + own.apart(b) for b in found]
     fallen = running * met + sum(b.rate for b in counted if _falls_back(b, covering[b.nature]))
     fallen += (1.0 - running) * _joining(counted, waits, covering) + running * _joined(counted, waits, covering)
+    spared = (b for b in counted if not _falls_back(b, covering[b.nature]))
+    fallen += planned * sum(b.rate for b in spared if (covering[b.nature] or 0) < saver)
     lost = max(0.0, 1.0 - ettr - overhead - planned)
     retrieved = sum(b.rate * stops(b) * _retrieval(scenario, b, own.after(b) - own.apart(b), found) for b in found)
     not_gemini = max(0.0, 1.0 - running * (1.0 + retrieved) - planned)

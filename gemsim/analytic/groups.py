@@ -26,6 +26,8 @@ class Groups:
     silent: float = 0.0  # share of the work done that was corrupt when it was done
     doubt: float = 0.0  # error of what is not exact, share of time
     planned: float = 0.0  # seconds of planned stops per running second
+    dead: float = 0.0  # of these, seconds in which a failure costs nothing, per second of any kind
+    saver: int = 0  # the tier that the job comes back from after them
     saved: float = 0.0  # of these stops per second, those that save to the main tier
     falls: float = 0.0  # failures per second that end deeper than they would alone, as another meets them
     start: float = 0.0  # failures per second that start the job again

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gemsim.analytic.groups import Groups, Stop
-from gemsim.analytic.lengths import lengths
 from gemsim.errors import NotCovered
 from gemsim.failures.classes import FailureClass
 from gemsim.protection.checkpoint import NEVER, Checkpoint
@@ -29,16 +28,23 @@ def failures_of(found: Sequence[Branch]) -> tuple[Branch, ...]:
 def add_planned(scenario: Scenario, groups: Groups, main: Checkpoint | None) -> None:
     """Adds the planned stops to the groups. Raises NotCovered.
 
-    Its error: a failure before the save has ended rolls back.
+    A failure during the stop itself costs nothing and does not begin it anew. One before the save has ended rolls back,
+    and what a silent corruption costs beside such stops is known to a third: both are the error.
     """
     rate = groups.rate
     tau = 0.0 if main is None else main.every * scenario.timeline.pace
     for saver, stop in _stops(scenario):
         groups.keeping.append(stop)
+        groups.saver = saver.number
         groups.planned += stop.rate * (stop.seconds + scenario.timeline.step / 2.0)
         if main is not None and saver.number == main.number:
             groups.saved += stop.rate
         groups.doubt += stop.rate * rate * tau * (saver.blocked + saver.lag)
+    for kind in scenario.classes:
+        if kind.scope == "planned":
+            groups.dead += kind.rate * kind.stop.mean
+            groups.planned += kind.rate * kind.stop.mean
+            groups.doubt += groups.silent / 3.0
 
 
 def _stops(scenario: Scenario) -> Iterator[tuple[Checkpoint, Stop]]:
@@ -46,8 +52,7 @@ def _stops(scenario: Scenario) -> Iterator[tuple[Checkpoint, Stop]]:
         if kind.scope != "planned" or kind.rate == 0.0:
             continue
         saver, seconds = _way_back(scenario, kind)
-        for share, stands in lengths(kind.stop):
-            yield saver, Stop(kind.rate * share, seconds + stands, kind.exposure == "wall")
+        yield saver, Stop(kind.rate, seconds, kind.exposure == "wall")
 
 
 def _way_back(scenario: Scenario, kind: FailureClass) -> tuple[Checkpoint, float]:

@@ -108,6 +108,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         unread=unread.rate,
         met=groups.falls,
         planned=groups.planned / standing.wall_per_running,
+        saver=groups.saver,
         units=partial(units_of, scenario),
         stops=lambda branch: lost.stops(scenario, branch),
     )
@@ -157,7 +158,8 @@ def _waiting(scenario: Scenario, found: tuple[Branch, ...], groups: Groups, cour
 
 def _interruptions(groups: Groups) -> Interruptions:
     """How interruptions end and how long they last; what fails in running time alone begins none within another."""
-    return interruptions(**groups.kinds(wall=True), running=groups.kinds(wall=False))
+    found = interruptions(**groups.kinds(wall=True), running=groups.kinds(wall=False))
+    return found._replace(wall_per_running=found.wall_per_running * (1.0 + groups.dead))
 
 
 def _with_capacity(
