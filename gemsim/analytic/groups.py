@@ -24,6 +24,7 @@ class Groups:
     in_place: list[Stop] = field(default_factory=list)
     extra: float = 0.0  # further useful seconds lost per running second, to first order
     silent: float = 0.0  # share of the work done that was corrupt when it was done
+    written: float = 0.0  # seconds of writes to the main tier per second that end before a corruption is found
     doubt: float = 0.0  # error of what is not exact, share of time
     planned: float = 0.0  # seconds of planned stops per running second
     dead: float = 0.0  # of these, seconds in which a failure costs nothing, per second of any kind

@@ -5,7 +5,7 @@ One idea: the tiers themselves are asked what they make of both together. First 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import expm1
 from typing import Any
@@ -76,11 +76,11 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lackin
     ones: dict[tuple[Damage, int], list[float]] = {}
     others: dict[Damage, list[float]] = {}
     for branch in found:
-        if branch.damage.corrupt_since is not None:
+        if branch.damage.corrupt_since is not None or not (branch.damage.lost or branch.damage.hosts):
             continue
         place = branch.damage, len(scenario.tiers) if branch.tier == START else branch.number
         seconds = still(branch)
-        longer = expm1(again * seconds) / again if again * seconds > 1e-9 else seconds
+        longer = expm1(min(700.0, again * seconds)) / again if again * seconds > 1e-9 else seconds
         longer += lacking if branch.action == "replace" else 0.0
         _count(ones, place, branch.rate, branch.rate * longer)
         _count(others, branch.damage, branch.rate, branch.rate * (branch.kind.exposure == "wall"))
@@ -88,14 +88,45 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lackin
     for (damage, depth), (rate, standing) in ones.items():
         if depth != asked.depth(damage) or depth == len(scenario.tiers):
             continue
-        for other, (of_all, on_wall) in others.items():
-            for to, share in _met(asked, damage, other, depth):
-                rates[to, 2] = rates.get((to, 2), 0.0) + standing * on_wall * share
-            for window, missing in _windows(scenario, damage):
-                for to, share in _short(asked, other, missing):
-                    rates[to, 1] = rates.get((to, 1), 0.0) + rate * window * of_all * share
-    last = len(scenario.tiers)
-    return tuple(Fall(rate, -1 if to == last else to, count) for (to, count), rate in rates.items() if rate > 0.0)
+        ends = _ends(asked, damage, depth, standing / rate, others)
+        beside = 1.0 + sum(ends.values())  # of what can end a recovery one thing does
+        for end, times in ends.items():
+            rates[end] = rates.get(end, 0.0) + rate * times / beside
+    return tuple(
+        Fall(rate * share, number, count)
+        for (to, count), rate in rates.items()
+        for number, share in _held_by(scenario, to)
+        if rate * share > 0.0
+    )
+
+
+def _held_by(scenario: Scenario, depth: int) -> Iterator[tuple[int, float]]:
+    """(tier, probability) of the tier of this depth, and of those in the store behind it where its copy is bad."""
+    left = 1.0
+    for tier in scenario.tiers[depth:]:
+        store = isinstance(tier, Checkpoint) and tier.target == "remote" and tier.every < NEVER
+        if tier.number == depth or store:
+            bad = tier.invalid if isinstance(tier, Checkpoint) else 0.0
+            yield tier.number, left * (1.0 - bad)
+            left *= bad
+    yield -1, left
+
+
+def _ends(
+    asked: _Asked, damage: Damage, depth: int, seconds: float, others: Mapping[Damage, Sequence[float]]
+) -> dict[tuple[int, int], float]:
+    """(depth, failures that end there) to how often on average, of one failure whose recovery takes so long.
+
+    Hits that are not fatal begin the recovery anew: with x fatal ones in its mean length it falls with x / (1 + x).
+    """
+    ends: dict[tuple[int, int], float] = {}
+    for other, (of_all, on_wall) in others.items():
+        for to, share in _met(asked, damage, other, depth):
+            ends[to, 2] = ends.get((to, 2), 0.0) + seconds * on_wall * share
+        for window, missing in _windows(asked.scenario, damage):
+            for to, share in _short(asked, other, missing):
+                ends[to, 1] = ends.get((to, 1), 0.0) + window * of_all * share
+    return ends
 
 
 def _holds(tier: Tier) -> bool:

@@ -164,6 +164,7 @@ def general_ettr(
     wall_anchor: bool = False,
     cut_off: bool = False,
     saved: float = 0.0,
+    written: float = 0.0,
 ) -> float:
     """Useful share of wall time with classes that roll back, repair in place, or restart with the state kept.
 
@@ -176,7 +177,8 @@ def general_ettr(
     known already. `wall_anchor`: the clock of saves runs on the wall instead, see `_on_the_wall`. Kind: exact without
     `keeping`, or with `write_lag` = 0.
     With both, `cut_off` says whether a kept restart ends a write in progress; then `saved` of them per second, after a
-    save of their own, leave nothing that a roll-back could lose.
+    save of their own, leave nothing that a roll-back could lose. `written`: seconds of writes per second that have
+    ended by the time a roll-back class fires, as a corruption is found late.
     """
     _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
     if tau == 0.0:
@@ -185,7 +187,7 @@ def general_ettr(
         rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
     if math.isinf(rates.wall_per_running):
         return 0.0
-    lag = math.exp(-write_lag * math.fsum(rate for rate, _ in restarting))
+    lag = math.exp(written - write_lag * math.fsum(rate for rate, _ in restarting))
     if cut_off:
         lag *= cut_off_writes(tau, delta, roll_back=rates.roll_back, keep=rates.keep, lag=write_lag, saved=saved)
     if wall_anchor:

@@ -81,6 +81,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         wall_anchor=main is not None and main.wall_anchor,
         cut_off=True,
         saved=groups.saved,
+        written=groups.written,
     )
     working = (1.0 - stalled.all) * scenario.useful_share
     ettr *= max(0.0, 1.0 - groups.extra / working) * (1.0 - groups.silent)
@@ -248,6 +249,8 @@ def _add(
         groups.doubt += branch.rate * extra * branch.rate * extra
     if branch.kind.scope == "silent":
         groups.silent += branch.rate * branch.kind.detect.mean
+        if target is groups.restarting and main is not None:
+            groups.written += branch.rate * sum(share * min(main.lag, s) for share, s in lengths(branch.kind.detect))
         groups.doubt += (branch.rate * branch.kind.detect.mean) ** 2
 
 
