@@ -28,7 +28,7 @@ from gemsim.analytic.remaps import Stops, stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
 from gemsim.analytic.saves import not_durable, stalls
 from gemsim.analytic.unseen import noticed, piled_up
-from gemsim.analytic.varied import LACKING, per_failure, units_of, varied
+from gemsim.analytic.varied import ANEW, LACKING, per_failure, units_of, varied
 from gemsim.analytic.waits import Run, Waits, waits
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
@@ -52,7 +52,7 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     refuse(scenario)
     even = all(is_even(kind) for kind in scenario.classes)
     numbers = _steady(scenario) if even else varied(scenario, _steady)
-    return {name: value for name, value in numbers.items() if name != LACKING}
+    return {name: value for name, value in numbers.items() if name not in (LACKING, ANEW)}
 
 
 def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[s
         units=partial(units_of, scenario),
         stops=lambda branch: lost.stops(scenario, branch),
     )
-    said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out}
+    said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out, ANEW: starts}
     return said | (per_failure(scenario, others, found) if any(one.batch for one in scenario.classes) else others)
 
 

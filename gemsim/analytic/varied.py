@@ -18,6 +18,8 @@ from gemsim.scenario import Scenario
 from gemsim.scenario.shop import met
 
 Numbers = dict[str, Any]
+ANEW = "anew"  # starts of the job from nothing: no column either
+FEW = 1e-3  # of these, that pieces of a run may have
 LACKING = "lacking"  # share of the time in which nodes are lacking: no column, but what a step of the rate changes
 BY_TIME = ("ettr_analytic", "analytic_error", "overhead_analytic")  # the others are counts, or for each failure
 
@@ -47,6 +49,9 @@ def varied(scenario: Scenario, steady: Steady) -> Numbers:
     evens = evened(scenario, running=running, within=within)
     plain = replace(scenario, classes=tuple(one.kind for one in evens))
     parts = _run(plain, running, partial(steady, course=_course(evens)))
+    starts = sum(part.numbers[ANEW] for part in parts)
+    if len(parts) > 1 and starts > FEW:
+        raise NotCovered(f"{starts:.2g} failures per run start the job again, at a rate that drifts")
     numbers = _together(parts)
     lost = 1.0 - numbers["ettr_analytic"]
     edges = (len(parts) - 1) * within / sum(part.seconds for part in parts)
@@ -132,7 +137,7 @@ def _together(parts: Sequence[Part]) -> Numbers:
     failures = sum(part.numbers["failures_analytic"] for part in parts)
     numbers: Numbers = {"failures_analytic": failures}
     for name in dict.fromkeys(name for part in parts for name in part.numbers):
-        if name in ("failures_analytic", "analytic_kind", LACKING):
+        if name in ("failures_analytic", "analytic_kind", LACKING, ANEW):
             continue
         weights = [part.seconds if name in BY_TIME else part.numbers["failures_analytic"] for part in parts]
         total = wall if name in BY_TIME else failures
