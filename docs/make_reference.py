@@ -40,6 +40,7 @@ from gemsim.spec.laws import (
     RecurrenceSpec,
 )
 from gemsim.spec.paths import submodel
+from gemsim.spec.prices import PowerSpec, PricesSpec
 from gemsim.spec.protection.kinds import NOT_BUILT, TIERS
 from gemsim.spec.recommendation import PhasesSpec
 from gemsim.spec.replay import ReplaySpec
@@ -66,6 +67,9 @@ UNITS = {
     "keep": "time, or a whole number",
     "interval": "time, or `optimal`",
     "spans": "whole number, or a list of times",
+    "power": "power: `700 W`, `4.6 kW`",
+    "carbon": "CO2 for each kWh: `400 g/kWh`",
+    "price": "amount and currency: `2.50 USD`",
 }
 SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("The study", "", StudySpec),
@@ -99,6 +103,8 @@ SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("fleet.retire", "fleet.retire", RetireSpec),
     ("fleet.checks", "fleet.checks", ChecksSpec),
     *((f"protection: {kind}", f"protection.{kind}", model) for kind, model in TIERS.items()),
+    ("prices", "prices", PricesSpec),
+    ("prices.power", "prices.power", PowerSpec),
     ("sweep", "sweep", SweepSpec),
     ("run", "run", RunSpec),
 )
@@ -189,12 +195,21 @@ def _section(title: str, prefix: str, model: type[Model]) -> list[str]:
 
 
 def _gpus() -> list[str]:
-    rows: list[tuple[str, ...]] = [("`cluster.gpu`", "memory", "HBM", "NVLink", "dense BF16", "source")]
+    rows: list[tuple[str, ...]] = [("`cluster.gpu`", "memory", "HBM", "NVLink", "dense BF16", "power", "source")]
     for name in catalog.gpu_names():
         one = catalog.gpu(name)
         speeds = (brief(one.hbm_bandwidth, "bandwidth"), brief(one.nvlink_bandwidth, "bandwidth"))
         source = " ".join(one.source.split())
-        rows.append((f"`{name}`", brief(one.memory, "bytes"), *speeds, brief(one.peak_flops, "flops"), source))
+        rows.append(
+            (
+                f"`{name}`",
+                brief(one.memory, "bytes"),
+                *speeds,
+                brief(one.peak_flops, "flops"),
+                brief(one.tdp, "power"),
+                source,
+            )
+        )
     return ["## GPU types", "", *table(rows)]
 
 

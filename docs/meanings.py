@@ -17,9 +17,12 @@ MEANINGS: dict[str, str] = {
     "failures": "What fails, how often. Text is short for `mix`: `failures: llama3-2024`.",
     "fleet": "The nodes beside the job: spares, repair, retirement, health checks. See [fleet](fleet.md).",
     "protection": "The tiers, in order: on a failure the first that can recover does; or a named system.",
+    "uncertain": "Laws of inputs, by path, where the place of the value itself is not written. See "
+    "[uncertain inputs](decide.md#uncertain-inputs).",
     "sweep": "The design points.",
     "compare": "Named variants; each replaces or extends whole sections.",
     "require": "Bounds on columns of summary.csv; the best point is chosen among those that meet them.",
+    "prices": "What GPU-hours and energy cost. Left out, nothing is said of money. See [decide](decide.md).",
     "profile": "The calibration profile that gives the speed of coding; with `strict` behind it, only what it holds.",
     "run": "How long, how often, from which seed.",
     "quick": "A smaller form of the study, laid over it by `--quick`.",
@@ -45,6 +48,20 @@ MEANINGS: dict[str, str] = {
     "cluster.storage.read": "All nodes together.",
     "cluster.storage.node_write": "One node alone.",
     "cluster.storage.node_read": "One node alone.",
+    # prices
+    "prices.gpu_hour": "Of one GPU that is reserved, for an hour.",
+    "prices.spare_gpu_hour": "The same of a spare that stands by, hot, warm or cold.",
+    "prices.repair_gpu_hour": "The same of a GPU whose node is in repair; `0 USD` where it is not billed.",
+    "prices.power": "What a GPU draws. Without it no kWh are known; `power: {}` takes the defaults.",
+    "prices.pue": "Energy of the building over that of the machines.",
+    "prices.energy": "Of a kWh, on top of the GPU-hours; leave it out where these include it.",
+    "prices.carbon": "CO2 for each kWh.",
+    "prices.power.busy": "While the job works: productive, overhead, and work that is done again.",
+    "prices.power.waiting": "While the job stands still, or GPUs of a group that is out do.",
+    "prices.power.idle": "Of a hot or warm spare.",
+    "prices.power.repair": "In repair.",
+    "prices.power.off": "Of a cold spare.",
+    "prices.power.host": "What a node draws beside its GPUs, while it is powered.",
     # workload
     "workload.parameters": "Of the model.",
     "workload.bytes": "Bytes for each parameter.",
@@ -264,6 +281,7 @@ MEANINGS: dict[str, str] = {
 }
 
 ALLOWED: dict[str, str] = {
+    "uncertain": "path: law, e.g. `failures.contained: beta(14, 19)`",
     "title": "text",
     "notes": "text",
     "cluster.gpu": "a GPU type, see below",

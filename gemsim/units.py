@@ -10,11 +10,12 @@ import difflib
 import math
 import re
 from fractions import Fraction
+from functools import cache
 from typing import Literal, NamedTuple, overload
 
 from gemsim.errors import UnitError, show
 
-Dimension = Literal["time", "bytes", "bandwidth", "share", "count", "flops"]
+Dimension = Literal["time", "bytes", "bandwidth", "share", "count", "flops", "power", "carbon"]
 Per = Literal["gpu", "node", "job"]
 
 
@@ -39,12 +40,14 @@ UNITS: dict[str, dict[str, Fraction]] = {
     "bytes": {**_BYTES, **_BITS},
     "bandwidth": {f"{unit}/s": size for unit, size in {**_BYTES, **_BITS}.items()},
     "flops": {f"{p}FLOP/s": Fraction(n) for p, n in _SI.items()},
+    "power": {"W": Fraction(1), "kW": Fraction(1000), "MW": Fraction(10**6)},
+    "carbon": {"kg/J": Fraction(1), "g/kWh": Fraction(1, 3_600_000_000), "kg/kWh": Fraction(1, 3_600_000)},
     "share": {"%": Fraction(1, 100)},
     "count": {},
 }
 EXAMPLES = {
     "time": "3600 s", "bytes": "80 GiB", "bandwidth": "400 Gb/s", "flops": "400 TFLOP/s",
-    "share": "0.5 %", "count": "8", "rate": "6.5 / 1000 node d",
+    "share": "0.5 %", "count": "8", "rate": "6.5 / 1000 node d", "power": "700 W", "carbon": "400 g/kWh",
 }  # fmt: skip
 _SHOWN = {
     "time": "a time in us, ms, s, min, h or d",
@@ -53,6 +56,8 @@ _SHOWN = {
     "flops": "a speed in FLOP/s, GFLOP/s, TFLOP/s or PFLOP/s",
     "share": "a share: a number from 0 to 1, or a percentage such as 0.5 %",
     "count": "a plain number",
+    "power": "a power in W, kW or MW",
+    "carbon": "grams of CO2 for each kWh, in g/kWh or kg/kWh",
     "rate": "a rate: a count / a time (419 / 54 d), per device with gpu or node (6.5 / 1000 node d, 1 / 50677 gpu h)",
 }
 _WORDS = {  # what people write for a time
@@ -62,7 +67,9 @@ _WORDS = {  # what people write for a time
     **dict.fromkeys(("day", "days"), "d"),
 }
 _ANY_TIME = 1000.0  # a bare number below may be in any unit of time
-_BARE_WORTH = {"time": "s", "bytes": "B", "bandwidth": "GB/s", "flops": "TFLOP/s"}
+_BARE_WORTH = {
+    "time": "s", "bytes": "B", "bandwidth": "GB/s", "flops": "TFLOP/s", "power": "W", "carbon": "g/kWh",
+}  # fmt: skip
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?"
 _QUANTITY = re.compile(rf"({_NUMBER})\s*(.*)", re.DOTALL)
 _RATE = re.compile(rf"({_NUMBER})\s*/\s*({_NUMBER})?\s*(?:(gpu|node|job)s?[\s·-]+)?([A-Za-z]+)", re.IGNORECASE)
@@ -118,10 +125,17 @@ def brief(value: float, dimension: Dimension) -> str:
         return f"{value:.4g}"
     if dimension == "share":
         return f"{100 * value:.4g} %"
-    decimal = [(unit, size) for unit, size in _printed(dimension) if not unit.endswith(("iB", "iB/s"))]
-    fitting = [(unit, size) for unit, size in decimal if abs(value) >= size or (value == 0 and size == 1)]
-    unit, size = max(fitting or decimal[:1], key=lambda pair: pair[1])
-    return f"{float(f'{value / float(size):.4g}'):.12g} {unit}"
+    decimal = _decimal(dimension)
+    fitting = ((unit, size) for unit, size in decimal if abs(value) >= size or (value == 0 and size == 1))
+    unit, size = next(fitting, decimal[-1])
+    return f"{float(f'{value / size:.4g}'):.12g} {unit}"
+
+
+@cache
+def _decimal(dimension: Dimension) -> list[tuple[str, float]]:
+    """The units that are printed, but for those of powers of two, the largest first."""
+    units = [(unit, float(size)) for unit, size in _printed(dimension) if not unit.endswith(("iB", "iB/s"))]
+    return sorted(units, key=lambda pair: -pair[1])
 
 
 def _printed(dimension: Dimension) -> list[tuple[str, Fraction]]:

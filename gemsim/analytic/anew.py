@@ -6,7 +6,7 @@ cut off at the length of the run.
 
 from __future__ import annotations
 
-from math import expm1
+from gemsim.protection.arrays import either, expm1
 
 SEEN = 1e-6  # starts per run below which none is
 UNSURE = 0.05  # of the rate of failures that no tier recovers: they end a recovery that has already begun
@@ -17,7 +17,7 @@ def kept(starts: float) -> float:
 
     Kind: exact for a Poisson process of starts that take no time.
     """
-    return -expm1(-starts) / starts if starts > SEEN else 1.0 - starts / 2.0
+    return either(starts > SEEN, lambda: -expm1(-starts) / starts, lambda: 1.0 - starts / 2.0)
 
 
 def doubt(starts: float, unsure: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gemsim.analytic.expected import standing_still
 from gemsim.analytic.groups import Groups
 from gemsim.analytic.pairs import Fall
+from gemsim.protection.arrays import everywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
@@ -18,18 +19,18 @@ def add_pairs(scenario: Scenario, groups: Groups, pairs: Sequence[Fall], main: C
     """Falls to the main tier are roll-backs in place of restarts that keep the state; those to the start of the job are
     counted apart; all others lose the work since the older version. First order."""
     for pair in pairs:
-        groups.falls += pair.rate * pair.failures
+        groups.falls = groups.falls + pair.rate * pair.failures
         if pair.number < 0:
-            groups.start += pair.rate
-            groups.unsure_start += UNSURE * pair.rate
+            groups.start = groups.start + pair.rate
+            groups.unsure_start = groups.unsure_start + UNSURE * pair.rate
         elif main is not None and pair.number == main.number and groups.keeping:
             groups.fall(pair.rate)
             tau = main.every * scenario.timeline.pace
-            groups.doubt += UNSURE * pair.rate * (tau / 2.0 + main.lag)
+            groups.doubt = groups.doubt + UNSURE * pair.rate * (tau / 2.0 + main.lag)
         else:
             lost = pair.rate * _from(scenario, pair.number)
-            groups.extra += lost
-            groups.doubt += UNSURE * lost
+            groups.extra = groups.extra + lost
+            groups.doubt = groups.doubt + UNSURE * lost
 
 
 def one_short(scenario: Scenario, found: Sequence[Branch], seconds: float) -> float:
@@ -53,7 +54,7 @@ def _of_tier(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, seco
 def _from(scenario: Scenario, number: int) -> float:
     """Mean seconds of work lost, and of reading, by falling to a tier."""
     tier = scenario.tiers[number]
-    if not isinstance(tier, Checkpoint) or tier.every >= NEVER:
+    if not isinstance(tier, Checkpoint) or everywhere(tier.every >= NEVER):
         return 0.0
     return tier.every * scenario.useful_step / 2.0 + tier.lag + tier.read
 

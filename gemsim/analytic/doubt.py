@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gemsim.analytic.expected import serving
 from gemsim.analytic.groups import Groups
 from gemsim.failures.classes import FailureClass
+from gemsim.protection.arrays import anywhere, at_most, is_array
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
@@ -25,19 +28,19 @@ def doubt(scenario: Scenario, groups: Groups, found: tuple[Branch, ...], main: C
     tau = 0.0 if main is None else main.every * scenario.timeline.step
     rolled = sum(stop.rate for stop in groups.restarting)
     rate = sum(stop.rate for stop in everything)
-    if rate == 0.0:
+    if not anywhere(rate > 0.0):
         return 0.0
     standing = sum(stop.rate * stop.seconds for stop in everything)
     total = 0.0
     for stall in {stop.seconds for stop in groups.in_place}:
         hits = sum(stop.rate for stop in groups.in_place if stop.seconds == stall)
-        total += hits * sum(
+        total = total + hits * sum(
             s.rate * s.seconds * max(0.0, stall - s.seconds) for s in (*groups.restarting, *groups.keeping)
         )
-    total += _by_phase(found) * mild * (tau / 2.0 + standing / rate)
-    total += serving(scenario, found) * rolled * scenario.restart.reset * min(1.0, standing)
+    total = total + _by_phase(found) * mild * (tau / 2.0 + standing / rate)
+    total = total + serving(scenario, found) * rolled * scenario.restart.reset * at_most(1.0, standing)
     if main is not None and main.wall_anchor:
-        total += rolled * (tau / 2.0 * min(1.0, mild) + scenario.timeline.step)
+        total = total + rolled * (tau / 2.0 * at_most(1.0, mild) + scenario.timeline.step)
     return total + sum(_of_class(kind, standing / rate + tau) for kind in scenario.classes)
 
 
@@ -52,4 +55,5 @@ def _of_class(kind: FailureClass, near: float) -> float:
     next `near` seconds."""
     if kind.lifetime.kind == "exponential":
         return 0.0
-    return kind.rate * near * float(kind.lifetime.cdf(near))
+    soon: Any = kind.lifetime.cdf(near)
+    return kind.rate * near * (soon if is_array(near) else float(soon))

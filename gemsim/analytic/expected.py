@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import expm1
 
 from gemsim.analytic.remaps import stops as of_remaps
+from gemsim.protection.arrays import anywhere, at_least, either, expm1
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
@@ -53,13 +53,17 @@ def expected(
     `found` that nobody ever notices; `met`: of running, failures that fall back because another meets them. Of each
     branch `stops`: share of its failures that stop the job; `units`: how many count at each.
     """
-    wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
+    wall = (
+        scenario.horizon
+        if scenario.work_steps == 0
+        else scenario.work_steps * scenario.useful_step / at_least(1e-9, ettr)
+    )
     running = 1.0 / wall_per_running
     clock = {"wall": 1.0, "running": running}
     rate = unread + sum(b.rate * clock[b.kind.exposure] for b in found)
     overhead = running * (1.0 - (1.0 - stalled) * scenario.useful_share)
     numbers = {"failures_analytic": rate * wall, "overhead_analytic": overhead}
-    if rate == 0.0:
+    if not anywhere(rate > 0.0):
         return numbers
     natures = {b.nature for b in found}
     covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
@@ -68,17 +72,17 @@ def expected(
     served = serving(scenario, found)
     waits = [_around(scenario, b, own.at_once(b), reset_share(scenario, b, served)) + own.apart(b) for b in found]
     fallen = running * met + sum(b.rate for b in counted if _falls_back(b, covering[b.nature]))
-    fallen += (1.0 - running) * _joining(counted, waits, covering) + running * _joined(counted, waits, covering)
+    fallen = fallen + (1.0 - running) * _joining(counted, waits, covering) + running * _joined(counted, waits, covering)
     spared = (b for b in counted if not _falls_back(b, covering[b.nature]))
-    fallen += planned * sum(b.rate for b in spared if (covering[b.nature] or 0) < saver)
-    lost = max(0.0, 1.0 - ettr - overhead - planned)
+    fallen = fallen + planned * sum(b.rate for b in spared if (covering[b.nature] or 0) < saver)
+    lost = at_least(0.0, 1.0 - ettr - overhead - planned)
     retrieved = sum(b.rate * stops(b) * _retrieval(scenario, b, own.after(b) - own.apart(b), found) for b in found)
-    not_gemini = max(0.0, 1.0 - running * (1.0 + retrieved) - planned)
+    not_gemini = at_least(0.0, 1.0 - running * (1.0 + retrieved) - planned)
     return {
         **numbers,
         "fallback_per_failure_analytic": fallen / (unread + sum(b.rate for b in counted)),
         "cost_s_per_failure_analytic": lost / rate,
-        "wasted_s_per_failure_analytic": max(0.0, lost - not_gemini - degraded) / rate,
+        "wasted_s_per_failure_analytic": at_least(0.0, lost - not_gemini - degraded) / rate,
     }
 
 
@@ -89,7 +93,7 @@ def _retrieval(scenario: Scenario, branch: Branch, saved: float, found: Sequence
     """
     again = sum(b.rate for b in found if b.kind.exposure == "wall")
     once = standing_still(scenario, branch, reset=False) - around(scenario, branch, reset=False) + saved
-    return expm1(again * once) / again if again * once > 1e-6 else once
+    return either(again * once > 1e-6, lambda: expm1(again * once) / again, lambda: once)
 
 
 def _joined(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
@@ -116,7 +120,7 @@ def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[
         place = (branch.number, branch.tier == START)
         by_tier[place] = by_tier.get(place, 0.0) + branch.rate * (wait + branch.recovery)
     total = sum(by_tier.values())
-    if total == 0.0:
+    if not anywhere(total > 0.0):
         return 0.0
     later: dict[int, float] = {}
     for first in {tier for tier in covering.values() if tier is not None}:
@@ -148,7 +152,7 @@ def serving(scenario: Scenario, found: Sequence[Branch]) -> float:
         return 0.0
     pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
     rolled = sum(b.rate for b in found if refills_memory(scenario, b))
-    return pending / (pending + rolled) if rolled else 0.0
+    return either(rolled > 0.0, lambda: pending / (pending + rolled), lambda: 0.0)
 
 
 def reset_share(scenario: Scenario, branch: Branch, served: float) -> float:

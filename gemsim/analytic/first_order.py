@@ -81,6 +81,17 @@ def published_linear(base: float, charges: Sequence[tuple[float, float]]) -> flo
     return max(0.0, base - math.fsum(rate * cost for rate, cost in charges))
 
 
+def gemini_wasted(written: float, interval: float, retrieval: float) -> float:
+    """Mean seconds lost at a failure: t_ckpt + 1 / (2 f) + t_rtvl.
+
+    `written` = seconds until a save can be used, `interval` = 1 / f between two saves, `retrieval` = to read it back;
+    detection, restart and replacement are left out by definition. Source: Wang et al. (GEMINI, SOSP 2023), Eq. 1. Kind:
+    first_order.
+    """
+    _check(written=written, interval=interval, retrieval=retrieval)
+    return written + interval / 2.0 + retrieval
+
+
 def silent_waste(rate: float, *, latency: float, tau: float, restart: float, write_lag: float = 0.0) -> float:
     """Share of time lost to silent corruption found `latency` seconds after it starts.
 

@@ -5,11 +5,13 @@ One idea: the tiers themselves are asked what they make of both together. First 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import expm1
+from functools import reduce
+from itertools import combinations
 from typing import Any
 
+from gemsim.protection.arrays import anywhere, at_least, at_most, either, everywhere, expm1
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Damage, Grid
 from gemsim.protection.decide import decide
@@ -49,7 +51,7 @@ class _Asked:
         stripes = (t for t in tiers if isinstance(t, (PageStripe, MemberStripe)) and t.cadence.overlap)
         begin = max((t.cadence.encode for t in stripes), default=0.0)
         within = (begin + steps.length - steps.update - steps.skew) / 2.0
-        saved = {t.number: 0 for t in tiers if not (isinstance(t, Checkpoint) and t.every >= NEVER)}
+        saved = {t.number: 0 for t in tiers if not (isinstance(t, Checkpoint) and everywhere(t.every >= NEVER))}
         self.moment = Moment(0, within, 0, saved=saved)
 
     def depth(self, damage: Damage, missing: tuple[tuple[int, frozenset[int]], ...] = ()) -> int:
@@ -80,15 +82,14 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lackin
             continue
         place = branch.damage, len(scenario.tiers) if branch.tier == START else branch.number
         seconds = still(branch)
-        longer = expm1(min(700.0, again * seconds)) / again if again * seconds > 1e-9 else seconds
-        longer += lacking if branch.action == "replace" else 0.0
+        longer = _with_hits(seconds, again) + (lacking if branch.action == "replace" else 0.0)
         _count(ones, place, branch.rate, branch.rate * longer)
         _count(others, branch.damage, branch.rate, branch.rate * (branch.kind.exposure == "wall"))
     rates: dict[tuple[int, int], float] = {}
     for (damage, depth), (rate, standing) in ones.items():
         if depth != asked.depth(damage) or depth == len(scenario.tiers):
             continue
-        ends = _ends(asked, damage, depth, standing / rate, others)
+        ends = _ends(asked, damage, depth, standing / at_least(1e-300, rate), others)
         beside = 1.0 + sum(ends.values())  # of what can end a recovery one thing does
         for end, times in ends.items():
             rates[end] = rates.get(end, 0.0) + rate * times / beside
@@ -96,15 +97,21 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lackin
         Fall(rate * share, number, count)
         for (to, count), rate in rates.items()
         for number, share in _held_by(scenario, to)
-        if rate * share > 0.0
+        if anywhere(rate * share > 0.0)
     )
+
+
+def _with_hits(seconds: float, rate: float) -> float:
+    """Mean length of a recovery that failures at this rate begin anew."""
+    often = at_most(700.0, rate * seconds)
+    return either(often > 1e-9, lambda: expm1(often) / rate, lambda: seconds)
 
 
 def _held_by(scenario: Scenario, depth: int) -> Iterator[tuple[int, float]]:
     """(tier, probability) of the tier of this depth, and of those in the store behind it where its copy is bad."""
     left = 1.0
     for tier in scenario.tiers[depth:]:
-        store = isinstance(tier, Checkpoint) and tier.target == "remote" and tier.every < NEVER
+        store = isinstance(tier, Checkpoint) and tier.target == "remote" and anywhere(tier.every < NEVER)
         if tier.number == depth or store:
             bad = tier.invalid if isinstance(tier, Checkpoint) else 0.0
             yield tier.number, left * (1.0 - bad)
@@ -131,14 +138,14 @@ def _ends(
 
 def _holds(tier: Tier) -> bool:
     """Whether a second failure can defeat a tier that survives the first."""
-    near = isinstance(tier, Checkpoint) and tier.target != "remote" and tier.every < NEVER
+    near = isinstance(tier, Checkpoint) and tier.target != "remote" and anywhere(tier.every < NEVER)
     return near or isinstance(tier, (MemberStripe, PeerCopy))
 
 
 def _count(sums: dict[Any, list[float]], key: Any, rate: float, part: float) -> None:
     total = sums.setdefault(key, [0.0, 0.0])
-    total[0] += rate
-    total[1] += part
+    total[0] = total[0] + rate
+    total[1] = total[1] + part
 
 
 def _met(asked: _Asked, one: Damage, other: Damage, depth: int) -> Iterator[tuple[int, float]]:
@@ -168,16 +175,25 @@ def _windows(scenario: Scenario, one: Damage) -> Iterator[tuple[float, tuple[tup
     pace = scenario.timeline.pace
     short = []
     for tier in scenario.tiers:
-        if isinstance(tier, Checkpoint) and tier.target != "remote" and tier.every < NEVER:
+        if isinstance(tier, Checkpoint) and tier.target != "remote" and anywhere(tier.every < NEVER):
             gone = one.disks if tier.target == "disk" else one.hosts
             if gone:
                 short.append((tier.every * pace + tier.lag, (tier.number, gone)))
-    short.sort(key=lambda part: part[0])
-    begin = 0.0
-    for place, (end, _) in enumerate(short):
-        if end > begin:
-            yield end - begin, tuple(sorted((lacking for _, lacking in short[place:]), key=lambda part: part[0]))
-        begin = end
+    for size in range(1, len(short) + 1):
+        for chosen in combinations(short, size):
+            open_ones = {number for _, (number, _) in chosen}
+            window = _smallest(end for end, _ in chosen)
+            begin = _largest(end for end, (number, _) in short if number not in open_ones)
+            if anywhere(window > begin):
+                yield at_least(0.0, window - begin), tuple(lacking for _, lacking in chosen)
+
+
+def _smallest(values: Iterable[float]) -> float:
+    return reduce(at_most, values)
+
+
+def _largest(values: Iterable[float]) -> float:
+    return reduce(at_least, values, 0.0)
 
 
 def _places(damage: Damage, grid: Grid) -> list[Damage]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from gemsim.analytic.groups import Groups, Stop
 from gemsim.errors import NotCovered
 from gemsim.failures.classes import FailureClass
+from gemsim.protection.arrays import everywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Nature, consequence
 from gemsim.protection.decide import decide
@@ -36,15 +37,15 @@ def add_planned(scenario: Scenario, groups: Groups, main: Checkpoint | None) -> 
     for saver, stop in _stops(scenario):
         groups.keeping.append(stop)
         groups.saver = saver.number
-        groups.planned += stop.rate * (stop.seconds + scenario.timeline.step / 2.0)
+        groups.planned = groups.planned + stop.rate * (stop.seconds + scenario.timeline.step / 2.0)
         if main is not None and saver.number == main.number:
-            groups.saved += stop.rate
-        groups.doubt += stop.rate * rate * tau * (saver.blocked + saver.lag)
+            groups.saved = groups.saved + stop.rate
+        groups.doubt = groups.doubt + stop.rate * rate * tau * (saver.blocked + saver.lag)
     for kind in scenario.classes:
         if kind.scope == "planned":
-            groups.dead += kind.rate * kind.stop.mean
-            groups.planned += kind.rate * kind.stop.mean
-            groups.doubt += groups.silent / 3.0
+            groups.dead = groups.dead + kind.rate * kind.stop.mean
+            groups.planned = groups.planned + kind.rate * kind.stop.mean
+            groups.doubt = groups.doubt + groups.silent / 3.0
 
 
 def _stops(scenario: Scenario) -> Iterator[tuple[Checkpoint, Stop]]:
@@ -69,7 +70,7 @@ def _way_back(scenario: Scenario, kind: FailureClass) -> tuple[Checkpoint, float
         replace_unit=scenario.replace_unit,
     )
     for tier in scenario.tiers:
-        if not isinstance(tier, Checkpoint) or tier.every >= NEVER or tier.blocked + tier.lag > kind.notice:
+        if not isinstance(tier, Checkpoint) or everywhere(tier.every >= NEVER) or tier.blocked + tier.lag > kind.notice:
             continue
         if tier.survives(nature, platform) and not tier.invalid:
             plan = decide(scenario.tiers, damage, Moment(1, 0.0, 0, saved={tier.number: 1}), platform).plan

@@ -2,7 +2,7 @@
 
 One idea: the time between two roll-backs (a life) renews the job, so effective time = work kept per life / length of a
 life. All times are seconds of wall time, all rates failures of the whole job per second. `tau` is the running time
-between two saves, `delta` the time one save blocks the job.
+between two saves, `delta` the time one save blocks the job. `tau` and rates may be arrays, for as many jobs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from gemsim.analytic.saves import cut_off_writes
+from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, is_array, least, total
 from gemsim.protection.interval import optimal_interval as optimal_interval
 
 Classes = Sequence[tuple[float, float]]
@@ -28,7 +28,7 @@ def roll_back_segment(tau: float, delta: float, *, rate: float, restart: float =
     _check(tau=tau, delta=delta, rate=rate, restart=restart, down=down)
     if rate == 0.0:
         return tau + delta
-    return (1.0 + rate * down) * _exp(rate * restart) * _expm1(rate * (tau + delta)) / rate
+    return (1.0 + rate * down) * exp(rate * restart) * expm1(rate * (tau + delta)) / rate
 
 
 def roll_back_ettr(tau: float, delta: float, *, rate: float, restart: float = 0.0, down: float = 0.0) -> float:
@@ -36,21 +36,13 @@ def roll_back_ettr(tau: float, delta: float, *, rate: float, restart: float = 0.
     return tau / roll_back_segment(tau, delta, rate=rate, restart=restart, down=down)
 
 
-def stall_success(stall: float, *, in_place: float, roll_back: float) -> float:
-    """Probability L that an in-place repair of length `stall` ends before a roll-back failure hits it.
-
-    A hit by another in-place failure starts the stall again. L = phi / (1 - a (1 - phi) / (a + b)),
-    phi = e^(-(a + b) stall), a = `in_place` and b = `roll_back` failures per second. Kind: exact.
-    """
-    _check(roll_back=roll_back)
-    return 1.0 - _stall_failure([(in_place, stall)], roll_back)
-
-
 def mean_stall_success(classes: Classes, *, roll_back: float) -> float:
-    """`stall_success` for several in-place classes where a hit replaces the stall by the hitting class's own.
+    """Probability L that an in-place repair ends before a roll-back failure hits it; classes as (rate, stall seconds).
 
-    Takes phi as its mean over the classes, weighted by rate; so also for a stall drawn afresh at each hit. Where a hit
-    keeps the *longer* stall (the engine's rule) use `interruptions`. Kind: exact for the rule stated.
+    L = phi / (1 - a (1 - phi) / (a + b)), phi = the mean of e^(-(a + b) stall) over the classes, a their rate and b =
+    `roll_back`. A hit by another in-place failure starts the stall again, that of the hitting class; so also for a
+    stall drawn afresh at each hit. Where a hit keeps the *longer* stall (the engine's rule) use `interruptions`. Kind:
+    exact for the rule stated.
     """
     _check(roll_back=roll_back)
     return 1.0 - _stall_failure(classes, roll_back)
@@ -76,8 +68,8 @@ def in_place_segment(
     rate = math.fsum(rate for rate, _ in in_place)
     total = rate + roll_back
     lost = _stall_failure(in_place, roll_back)
-    life = 1.0 / roll_back + down * _exp(total * restart) + _expm1(total * restart) / total
-    return _expm1((roll_back + rate * lost) * (tau + delta)) * life
+    life = 1.0 / roll_back + down * exp(total * restart) + expm1(total * restart) / total
+    return expm1((roll_back + rate * lost) * (tau + delta)) * life
 
 
 def write_lag_factor(roll_back: float, lag: float) -> float:
@@ -87,7 +79,7 @@ def write_lag_factor(roll_back: float, lag: float) -> float:
     in-place pause. Kind: exact.
     """
     _check(roll_back=roll_back, lag=lag)
-    return math.exp(-roll_back * lag)
+    return exp(-roll_back * lag)
 
 
 class Interruptions(NamedTuple):
@@ -103,6 +95,83 @@ class Interruptions(NamedTuple):
     """Wall seconds per running second (>= 1): one plus the mean time standing still."""
 
 
+class Rung(NamedTuple):
+    """Interruptions that begin with one length: rates (per second) of the classes that begin them, and what becomes of
+    them."""
+
+    seconds: float
+    restarting: float
+    keeping: float
+    in_place: float
+    exposure: float
+    """(1 - e^(-total seconds)) / total: mean seconds until the next failure, or to the end."""
+    standing: float
+    """Mean seconds from the first failure until the job runs again."""
+    rolled: float
+    """P(one that is no roll-back is struck by one)."""
+    saved: float
+    """P(a kept restart ends as one)."""
+    kept: float
+    """P(one in place ends as a kept restart)."""
+    still: float
+    """P(one in place ends as one)."""
+    running: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Rates (restarting, keeping, in place) of those that begin here and fail in running time alone: they hit none."""
+
+    @property
+    def begins(self) -> tuple[float, float, float]:
+        """All that begin with this length: restarting, keeping, in place."""
+        b, k, a = self.running
+        return self.restarting + b, self.keeping + k, self.in_place + a
+
+
+def ladder(
+    *,
+    restarting: Classes,
+    in_place: Classes = (),
+    keeping: Classes = (),
+    running: Mapping[str, Classes] | None = None,
+) -> list[Rung]:
+    """Interruptions by the length they begin with, longest first, from a linear recursion over classes.
+
+    Each class is (rate, seconds standing still). Every class keeps firing while the job stands still: a hit by a class
+    with time d turns an interruption of length D into one of length max(D, d) from its beginning, and into the graver
+    of the two kinds (in place < keep < roll-back). Lengths only grow, so the recursion is triangular; nothing is
+    subtracted. A class whose length is random over a few values is several classes. Kind: exact, exponential classes.
+    """
+    for classes in (restarting, in_place, keeping):
+        _check_classes(classes)
+    restarting, in_place, keeping = (
+        [c for c in group if anywhere(c[0] > 0.0)] for group in (restarting, in_place, keeping)
+    )
+    milder = [*in_place, *keeping]
+    every = [*restarting, *milder]
+    aside = [list((running or {}).get(name, ())) for name in ("restarting", "keeping", "in_place")]
+    for classes in aside:
+        _check_classes(classes)
+    levels = {seconds for _, seconds in (*every, *aside[0], *aside[1], *aside[2])}
+    steps = _Ladder(sorted(levels, reverse=True), total(rate for rate, _ in every))
+    roll_rate = total(rate for rate, _ in restarting)
+    keep_rate = total(rate for rate, _ in keeping)
+
+    standing = steps.solve(every, 0.0, lambda level: steps.exposure[level])
+    rolled = steps.solve(milder, roll_rate, lambda level: steps.exposure[level] * roll_rate)
+    saved = steps.solve(milder, roll_rate, lambda level: steps.survive[level])
+    kept = steps.solve(
+        in_place,
+        roll_rate + keep_rate,
+        lambda level: steps.exposure[level] * total(rate * saved[max(level, d)] for rate, d in keeping),
+    )
+    still = steps.solve(in_place, roll_rate + keep_rate, lambda level: steps.survive[level])
+    rungs = []
+    for d in steps.levels:
+        begins = [total(rate for rate, seconds in group if seconds == d) for group in (restarting, keeping, in_place)]
+        ends = steps.exposure[d], standing[d], rolled[d], saved[d], kept[d], still[d]
+        beside = [total(rate for rate, seconds in group if seconds == d) for group in aside]
+        rungs.append(Rung(d, begins[0], begins[1], begins[2], *ends, (beside[0], beside[1], beside[2])))
+    return rungs
+
+
 def interruptions(
     *,
     restarting: Classes,
@@ -110,43 +179,15 @@ def interruptions(
     keeping: Classes = (),
     running: Mapping[str, Classes] | None = None,
 ) -> Interruptions:
-    """Rates of interruptions by how they end, and the time they take, from a linear recursion over classes.
-
-    Each class is (rate, seconds standing still). Every class keeps firing while the job stands still: a hit by a class
-    with time d turns an interruption of length D into one of length max(D, d) from its beginning, and into the graver
-    of the two kinds (in place < keep < roll-back). Lengths only grow, so the recursion is triangular; nothing is
-    subtracted. A class whose length is random over a few values is several classes. `running`: classes by the same
-    names that fire only while the job runs: they begin interruptions and hit none. Kind: exact, exponential classes.
-    """
-    aside = {"restarting": (), "in_place": (), "keeping": ()} | dict(running or {})
-    for classes in (restarting, in_place, keeping, *aside.values()):
-        _check_classes(classes)
-    restarting, in_place, keeping = ([c for c in group if c[0]] for group in (restarting, in_place, keeping))
-    milder = [*in_place, *keeping]
-    every = [*restarting, *milder]
-    total = math.fsum(rate for rate, _ in every)
-    levels = {seconds for _, seconds in (*every, *aside["restarting"], *aside["in_place"], *aside["keeping"])}
-    ladder = _Ladder(sorted(levels, reverse=True), total)
-    roll_rate = math.fsum(rate for rate, _ in restarting)
-    keep_rate = math.fsum(rate for rate, _ in keeping)
-
-    standing = ladder.solve(every, 0.0, lambda level: ladder.exposure[level])
-    rolled = ladder.solve(milder, roll_rate, lambda level: ladder.exposure[level] * roll_rate)
-    saved = ladder.solve(milder, roll_rate, lambda level: ladder.survive[level])
-    kept = ladder.solve(
-        in_place,
-        roll_rate + keep_rate,
-        lambda level: ladder.exposure[level] * math.fsum(rate * saved[max(level, d)] for rate, d in keeping),
-    )
-    still = ladder.solve(in_place, roll_rate + keep_rate, lambda level: ladder.survive[level])
-    restarting, in_place = [*restarting, *aside["restarting"]], [*in_place, *aside["in_place"]]
-    keeping = [*keeping, *aside["keeping"]]
-    milder = [*in_place, *keeping]
+    """Rates of interruptions by how they end, and the time they take, over the rungs of `ladder`. `running`: classes by
+    the same names that fire only while the job runs: they begin interruptions and hit none. Kind: exact."""
+    rungs = ladder(restarting=restarting, in_place=in_place, keeping=keeping, running=running)
+    begins = [rung.begins for rung in rungs]
     return Interruptions(
-        roll_back=math.fsum(rate for rate, _ in restarting) + math.fsum(rate * rolled[d] for rate, d in milder),
-        keep=math.fsum(rate * saved[d] for rate, d in keeping) + math.fsum(rate * kept[d] for rate, d in in_place),
-        in_place=math.fsum(rate * still[d] for rate, d in in_place),
-        wall_per_running=1.0 + math.fsum(rate * standing[d] for rate, d in (*restarting, *milder)),
+        roll_back=total(b + (k + a) * r.rolled for r, (b, k, a) in zip(rungs, begins, strict=True)),
+        keep=total(k * r.saved + a * r.kept for r, (_, k, a) in zip(rungs, begins, strict=True)),
+        in_place=total(a * r.still for r, (_, _, a) in zip(rungs, begins, strict=True)),
+        wall_per_running=1.0 + total((b + k + a) * r.standing for r, (b, k, a) in zip(rungs, begins, strict=True)),
     )
 
 
@@ -162,9 +203,7 @@ def general_ettr(
     overhead: float = 0.0,
     rates: Interruptions | None = None,
     wall_anchor: bool = False,
-    cut_off: bool = False,
-    saved: float = 0.0,
-    written: float = 0.0,
+    factor: float = 1.0,
 ) -> float:
     """Useful share of wall time with classes that roll back, repair in place, or restart with the state kept.
 
@@ -175,32 +214,34 @@ def general_ettr(
     `write_lag`: a save counts once that many wall seconds pass without a roll-back class firing. `overhead` = encode
     seconds per second of useful step. Failures while standing still: `interruptions`, given as `rates` where they are
     known already. `wall_anchor`: the clock of saves runs on the wall instead, see `_on_the_wall`. Kind: exact without
-    `keeping`, or with `write_lag` = 0.
-    With both, `cut_off` says whether a kept restart ends a write in progress; then `saved` of them per second, after a
-    save of their own, leave nothing that a roll-back could lose. `written`: seconds of writes per second that have
-    ended by the time a roll-back class fires, as a corruption is found late.
+    `keeping`, or with `write_lag` = 0; with both, where the write goes on through a kept restart; else `factor`
+    says what becomes of it (`saves.cut_off_writes`).
     """
     _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
-    if tau == 0.0:
+    if not anywhere(tau > 0.0):
         return 0.0
     if rates is None:
         rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
-    if math.isinf(rates.wall_per_running):
-        return 0.0
-    lag = math.exp(written - write_lag * math.fsum(rate for rate, _ in restarting))
-    if cut_off:
-        lag *= cut_off_writes(tau, delta, roll_back=rates.roll_back, keep=rates.keep, lag=write_lag, saved=saved)
-    if wall_anchor:
-        return _on_the_wall(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead)
+    lag = write_lag_factor(total(rate for rate, _ in restarting), write_lag) * factor
+    form = _on_the_wall if wall_anchor else _since_recovery
+    return either(
+        rates.wall_per_running < math.inf,
+        lambda: form(tau, delta, rates, step) * lag / rates.wall_per_running / (1.0 + overhead),
+        lambda: 0.0,
+    )
+
+
+def _since_recovery(tau: float, delta: float, rates: Interruptions, step: float) -> float:
+    """Useful seconds per running second where the clock of saves starts again at each recovery."""
     cycle = tau + delta
     ending = rates.roll_back + rates.keep
-    useful = tau * (ending / _expm1(ending * cycle) if ending else 1.0 / cycle)
-    if rates.keep:
-        done = math.exp(-ending * cycle)
-        rolled = -math.expm1(-ending * cycle) * rates.roll_back / ending
-        saved_later = done / (done + rolled) if rolled else 1.0
-        useful += rates.keep * saved_later * kept_at_interruption(tau, delta, rate=ending, step=step)
-    return useful * lag / rates.wall_per_running / (1.0 + overhead)
+    useful = tau * either(ending > 0.0, lambda: ending / expm1(ending * cycle), lambda: 1.0 / cycle)
+    if not anywhere(rates.keep > 0.0):
+        return useful
+    done = exp(-ending * cycle)
+    rolled = either(ending > 0.0, lambda: -expm1(-ending * cycle) * rates.roll_back / ending, lambda: ending)
+    saved_later = either(rolled > 0.0, lambda: done / (done + rolled), lambda: 1.0)
+    return useful + rates.keep * saved_later * kept_at_interruption(tau, delta, rate=ending, step=step)
 
 
 def _on_the_wall(tau: float, delta: float, rates: Interruptions, step: float) -> float:
@@ -211,8 +252,8 @@ def _on_the_wall(tau: float, delta: float, rates: Interruptions, step: float) ->
     roll-backs alone; other pauses leave less work between two marks, which is first order.
     """
     rate = rates.roll_back
-    kept = -math.expm1(-rate * tau) / rate * math.exp(-rate * delta) if rate else tau
-    return max(0.0, kept / (tau + delta) - rates.keep * step / 2.0)
+    kept = either(rate > 0.0, lambda: -expm1(-rate * tau) / rate * exp(-rate * delta), lambda: tau)
+    return at_least(0.0, kept / (tau + delta) - rates.keep * step / 2.0)
 
 
 def kept_at_interruption(tau: float, delta: float, *, rate: float, step: float = 0.0) -> float:
@@ -223,16 +264,17 @@ def kept_at_interruption(tau: float, delta: float, *, rate: float, step: float =
     """
     _check(tau=tau, delta=delta, rate=rate, step=step)
     cycle = tau + delta
-    if step > 0.0:
-        count = math.floor(tau / step * (1.0 + 1e-12))
-        work = step * count
-    else:
-        count, work = 0, tau
-    if rate * cycle < 1e-7:
-        return work - work * ((work + step) / 2.0) / cycle if cycle else 0.0
-    begun = -math.expm1(-rate * work)
-    reached = step * begun / _expm1(rate * step) if step else begun / rate
-    return (reached - work * math.exp(-rate * cycle)) / -math.expm1(-rate * cycle)
+    work = step * (tau / step * (1.0 + 1e-12) // 1.0) if anywhere(step > 0.0) else tau
+
+    def rarely() -> float:
+        return work - either(cycle > 0.0, lambda: work * ((work + step) / 2.0) / cycle, lambda: work)
+
+    def often() -> float:
+        begun = -expm1(-rate * work)
+        reached = step * begun / expm1(rate * step) if anywhere(step > 0.0) else begun / rate
+        return (reached - work * exp(-rate * cycle)) / -expm1(-rate * cycle)
+
+    return either(rate * cycle < 1e-7, rarely, often)
 
 
 class _Ladder:
@@ -240,22 +282,24 @@ class _Ladder:
 
     def __init__(self, levels: Sequence[float], total: float) -> None:
         self.levels = levels
-        self.total = total
-        self.survive = {level: math.exp(-total * level) for level in levels}
-        self.exposure = {level: -math.expm1(-total * level) / total if total else level for level in levels}
+        self.survive = {level: exp(-total * level) for level in levels}
+        ends = anywhere(total > 0.0)
+        self.exposure = {level: -expm1(-total * level) / total if ends else level for level in levels}
 
     def solve(self, movers: Classes, others: float, base: Callable[[float], float]) -> dict[float, float]:
         """x(D) = base(D) + (1 - e^(-total D)) / total * sum over movers of rate * x(max(D, d)), longest D first.
 
         `others` = the total rate of the classes that do not move but end the recursion.
         """
+        rates = {level: total(rate for rate, d in movers if d == level) for level in {d for _, d in movers}}
         solved: dict[float, float] = {}
+        onward, leave = 0.0, others  # what the longer ones lead to, and all that ends the stay at this length
         for level in self.levels:
-            longer = [(rate, d) for rate, d in movers if d > level]
-            onward = math.fsum(rate * solved[d] for rate, d in longer)
-            leaving = self.survive[level] + self.exposure[level] * (others + math.fsum(rate for rate, _ in longer))
             value = base(level) + self.exposure[level] * onward
-            solved[level] = value / leaving if leaving else math.inf if value else 0.0
+            gone = self.survive[level] + self.exposure[level] * leave  # 0: a stay without end, inf or nan in arrays
+            solved[level] = value / gone if is_array(gone) or gone else math.inf if value else 0.0
+            if level in rates:
+                onward, leave = onward + rates[level] * solved[level], leave + rates[level]
         return solved
 
 
@@ -271,17 +315,9 @@ def _stall_failure(classes: Classes, roll_back: float) -> float:
     return hit * roll_back / (phi * total + hit * roll_back)
 
 
-def _exp(exponent: float) -> float:
-    return math.exp(exponent) if exponent < 709.0 else math.inf
-
-
-def _expm1(exponent: float) -> float:
-    return math.expm1(exponent) if exponent < 709.0 else math.inf
-
-
 def _check(**values: float) -> None:
     for name, value in values.items():
-        if not value >= 0.0 or math.isinf(value):
+        if not least(value) >= 0.0 or (not is_array(value) and math.isinf(value)):
             raise ValueError(f"{name} must be a finite number >= 0, not {value!r}")
 
 

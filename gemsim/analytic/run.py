@@ -6,7 +6,6 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,30 +15,28 @@ from gemsim.analytic.anew import doubt as unsure_of_start
 from gemsim.analytic.capacity import Missing, fall_cost, missing
 from gemsim.analytic.copies import add_pairs, one_short, still
 from gemsim.analytic.doubt import doubt
-from gemsim.analytic.evened import is_even, run_seconds
+from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
-from gemsim.analytic.groups import Groups, Stop
+from gemsim.analytic.groups import Groups, Interrupted, Solved, Told
 from gemsim.analytic.lengths import lengths
-from gemsim.analytic.markov import down_at_once
 from gemsim.analytic.pairs import falls
 from gemsim.analytic.planned import add_planned, failures_of
-from gemsim.analytic.refusals import plain_spares, refuse
-from gemsim.analytic.remaps import Stops, stops
+from gemsim.analytic.refusals import refuse
+from gemsim.analytic.remaps import Stops
+from gemsim.analytic.remaps import stops as own_stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
-from gemsim.analytic.saves import not_durable, stalls
-from gemsim.analytic.unseen import noticed, piled_up
+from gemsim.analytic.saves import cut_off_writes, not_durable, stalls
+from gemsim.analytic.unseen import NOTHING, Moved, noticed, piled_up
 from gemsim.analytic.varied import ANEW, LACKING, per_failure, units_of, varied
-from gemsim.analytic.waits import Run, Waits, waits
+from gemsim.analytic.waiting import waiting
+from gemsim.analytic.waits import Waits
 from gemsim.errors import NotCovered
+from gemsim.protection.arrays import anywhere, at_least, either, exp
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
-
-WAIT_LIMIT = 1e-4  # share of failures that may find no spare before waiting must be modelled
-ALWAYS = 1e-6  # share of the time in which none is lacking, below which the job does not run
-NEGLIGIBLE = 1e-5  # share of time, a hundredth of what a run of this size can tell
 
 
 def predict(scenario: Scenario) -> dict[str, Any]:
@@ -49,112 +46,143 @@ def predict(scenario: Scenario) -> dict[str, Any]:
     else within reach is first order, with the size of the first neglected terms as its error. Unlike devices, failures
     that follow others and drifts become plain classes first (`evened`).
     """
+    return traced(scenario)[0]
+
+
+def traced(scenario: Scenario) -> tuple[dict[str, Any], list[Solved]]:
+    """`predict` with the renewal form behind it: one, or where rates step in time that of each stretch, in order."""
     refuse(scenario)
+    behind: list[Solved] = []
+
+    def steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
+        behind.append(solve(scenario, course=course))
+        return columns(behind[-1])
+
     even = all(is_even(kind) for kind in scenario.classes)
-    numbers = _steady(scenario) if even else varied(scenario, _steady)
-    return {name: value for name, value in numbers.items() if name not in (LACKING, ANEW)}
+    numbers = steady(scenario) if even else varied(scenario, steady)
+    found = {name: value for name, value in numbers.items() if name not in (LACKING, ANEW)}
+    return found, behind if even else behind[1:]  # the first of those that are not even gives the mean rates alone
 
 
-def _steady(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
-    """The same for plain classes of constant rates; `course`: how often nodes leave in equal parts of the run, relative
-    to that (none: as if a spare were always at hand)."""
+def columns(solved: Solved) -> dict[str, Any]:
+    """The columns of the twin, and the share of the time in which nodes are lacking."""
+    scenario = solved.scenario
+    others = expected(
+        scenario,
+        solved.found,
+        ettr=solved.ettr,
+        wall_per_running=solved.standing.wall_per_running / (1.0 - solved.out),
+        stalled=solved.stalled.all,
+        degraded=solved.degraded,
+        waiting=solved.out,
+        unread=solved.unread,
+        met=solved.groups.falls,
+        planned=solved.groups.planned / solved.standing.wall_per_running,
+        saver=solved.groups.saver,
+        units=partial(units_of, scenario),
+        stops=lambda branch: solved.lost.stops(scenario, branch),
+    )
+    said = {
+        "ettr_analytic": at_least(0.0, solved.ettr),
+        "analytic_kind": solved.kind,
+        "analytic_error": solved.error,
+        LACKING: solved.out,
+        ANEW: solved.starts,
+    }
+    batches = any(one.batch for one in scenario.classes)
+    return said | (per_failure(scenario, others, solved.found) if batches else others)
+
+
+def solve(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> Solved:
+    """The renewal form of plain classes of constant rates, with all that went into it. Raises NotCovered.
+
+    `course`: how often nodes leave in equal parts of the run, relative to the mean (none: a spare is always at hand).
+    """
     found, moved = piled_up(scenario, failures_of(outcomes(scenario)))
     found, unread = noticed(scenario, found)
+    before = interrupted(scenario, found)
+    return solved(scenario, found, before, waiting(scenario, found, before, course), (moved, unread))
+
+
+def solved(
+    scenario: Scenario,
+    found: tuple[Branch, ...],
+    before: Interrupted,
+    waits: Waits | None,
+    hidden: tuple[Moved, Moved] = (NOTHING, NOTHING),
+) -> Solved:
+    """The renewal form of these outcomes, with these waits for spares. Steps between saves, and with them rates, may be
+    arrays; so may what waits come to, but for the time that a spare takes to start. `hidden`: latent errors that pile
+    up, and those that nobody ever notices."""
     main = _main_tier(scenario, found)
-    scenario, groups, lost, out = _with_waits(scenario, found, main, course)
-    steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
-    kinds = {
-        name: wall + aside
-        for (name, wall), aside in zip(groups.kinds(wall=True).items(), groups.kinds(wall=False).values(), strict=True)
-    }
-    standing = _interruptions(groups)
+    scenario, groups, standing, lost, out = _with_waits(scenario, found, before, waits)
     stalled = stalls(scenario, main, ending=standing.roll_back + standing.keep)
     pace = stalled.pace(scenario.timeline.step)
-    ettr = general_ettr(
-        steps * pace,
+    steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
+    tau = steps * pace
+    writes = cut_off_writes(
+        tau, delta, roll_back=standing.roll_back, keep=standing.keep, lag=lag, saved=groups.saved
+    ) * exp(groups.written)
+    renewal = general_ettr(
+        tau,
         delta,
-        **kinds,
+        **groups.kinds(),
         rates=standing,
         step=pace,
         write_lag=lag,
         overhead=pace / scenario.useful_step - 1.0,
         wall_anchor=main is not None and main.wall_anchor,
-        cut_off=True,
-        saved=groups.saved,
-        written=groups.written,
+        factor=writes,
     )
-    working = (1.0 - stalled.all) * scenario.useful_share
-    ettr *= max(0.0, 1.0 - groups.extra / working) * (1.0 - groups.silent)
+    groups = _of_what_is_kept(groups, renewal * standing.wall_per_running, (1.0 - stalled.all) * scenario.useful_share)
+    ettr = at_least(0.0, renewal - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
-    groups.doubt += lost.error + fall_cost(scenario, lost)
-    groups.doubt += moved.doubt(steps * pace) + unread.doubt(steps * pace)
-    ettr *= 1.0 - out
+    groups.doubt = groups.doubt + lost.error + fall_cost(scenario, lost) + sum(one.doubt(tau) for one in hidden)
+    ettr = ettr * (1.0 - out)
     starts = groups.start * scenario.horizon / standing.wall_per_running
-    if starts > SEEN and scenario.work_steps:
+    if scenario.work_steps and anywhere(starts > SEEN):
         raise NotCovered(f"{starts:.3g} failures per run start the job again, which has a number of steps to do")
-    groups.doubt += ettr * unsure_of_start(starts, groups.unsure_start / max(groups.start, 1e-30))
-    ettr *= kept(starts)
-    error = _error(scenario, groups, ettr, 0.0 if main is None else steps * pace)
+    unsure = either(groups.start > 0.0, lambda: groups.unsure_start / groups.start, lambda: 0.0)
+    groups.doubt = groups.doubt + ettr * unsure_of_start(starts, unsure)
+    left = kept(starts)
+    ettr, degraded = ettr * left, degraded * left
+    error = _error(scenario, groups, ettr, 0.0 if main is None else tau)
     inexact = starts + groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
-    kind = "exact" if inexact < NEGLIGIBLE else "first_order"
-    others = expected(
-        scenario,
-        found,
-        ettr=ettr,
-        wall_per_running=standing.wall_per_running / (1.0 - out),
-        stalled=stalled.all,
-        degraded=degraded,
-        waiting=out,
-        unread=unread.rate,
-        met=groups.falls,
-        planned=groups.planned / standing.wall_per_running,
-        saver=groups.saver,
-        units=partial(units_of, scenario),
-        stops=lambda branch: lost.stops(scenario, branch),
-    )
-    said = {"ettr_analytic": max(0.0, ettr), "analytic_kind": kind, "analytic_error": error, LACKING: out, ANEW: starts}
-    return said | (per_failure(scenario, others, found) if any(one.batch for one in scenario.classes) else others)
+    return Solved(
+        scenario, found, main, groups, lost, out, standing, pace, tau, delta, lag, renewal, degraded, ettr, error,
+        inexact, stalled, hidden[1].rate, writes, starts, left,
+    )  # fmt: skip
+
+
+def _of_what_is_kept(groups: Groups, renewal: float, worked: float) -> Groups:
+    """The groups with what is lost beside as a share of what roll-backs leave: the same second is not lost twice."""
+    share = renewal / worked
+    told = [replace(one, extra=one.extra * share) for one in groups.told]
+    return replace(groups, extra=groups.extra * share, told=told)
 
 
 def _with_waits(
-    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, course: tuple[float, ...]
-) -> tuple[Scenario, Groups, Missing, float]:
+    scenario: Scenario, found: tuple[Branch, ...], before: Interrupted, waits: Waits | None
+) -> tuple[Scenario, Groups, Interruptions, Missing, float]:
     """The scenario with the mean time to start a spare, what the renewal form then takes, and the share of the time in
     which a node is lacking."""
-    groups, lost = _with_capacity(scenario, found, main)
-    waiting = _waiting(scenario, found, groups, course)
-    if waiting is None:
-        return scenario, groups, lost, 0.0
-    if waiting.out > 1.0 - ALWAYS:
-        raise NotCovered(
-            "nodes are lacking all the time, or in a stretch of the drift: more are broken than there are spares"
-        )
-    scenario = waiting.applied(scenario)
-    still = waiting.out / (1.0 - waiting.out) * _interruptions(groups).wall_per_running
+    doubt, out = 0.0, 0.0
+    if waits is not None:
+        lacking = _lacking(found, before, waits)
+        if waits.activation != scenario.spare_activation or anywhere(lacking > 0.0):
+            scenario = waits.applied(scenario)
+            before = interrupted(scenario, found, lacking=lacking)
+        doubt, out = waits.doubt + before.groups.rate * waits.error, waits.out
+    groups = replace(before.groups, doubt=before.groups.doubt + doubt)
+    return scenario, groups, before.standing, before.lost, out
+
+
+def _lacking(found: tuple[Branch, ...], before: Interrupted, waits: Waits) -> float:
+    """Seconds that each node which leaves is waited for, where there is no spare."""
     leaving = sum(b.rate for b in found if b.action == "replace")
-    groups, lost = _with_capacity(scenario, found, main, still / leaving if still else 0.0)
-    groups.doubt += waiting.doubt + groups.rate * waiting.error
-    return scenario, groups, lost, waiting.out
-
-
-def _waiting(scenario: Scenario, found: tuple[Branch, ...], groups: Groups, course: tuple[float, ...]) -> Waits | None:
-    """What waiting for spares costs; None where one that can start at once is all but always at hand."""
-    replacing = [b for b in found if b.action == "replace"] if course else []
-    alone = all(len(b.damage.hosts) <= 1 for b in replacing)
-    going_on = any(b.ending == "go_on" for b in replacing)
-    if plain_spares(scenario) and (alone or going_on) and _no_spare(scenario, replacing) <= WAIT_LIMIT:
-        return None
-    if going_on:
-        if plain_spares(scenario) and not scenario.spare_nodes and all(b.ending == "go_on" for b in replacing):
-            return None  # what is out comes back after its own repair
-        lacking = _no_spare(scenario, replacing)
-        raise NotCovered(f"{lacking:.2g} of replacements find no spare while groups are out; not in the closed form")
-    if not replacing:
-        return None
-    per_running = _interruptions(groups).wall_per_running
-    run = Run(1.0 / per_running, groups.standing / groups.rate, run_seconds(scenario, 1.0 / per_running), course)
-    return waits(scenario, found, run)
+    still = waits.out / (1.0 - waits.out) * before.standing.wall_per_running
+    return either(leaving > 0.0, lambda: still / leaving, lambda: 0.0)
 
 
 def _interruptions(groups: Groups) -> Interruptions:
@@ -163,26 +191,19 @@ def _interruptions(groups: Groups) -> Interruptions:
     return found._replace(wall_per_running=found.wall_per_running * (1.0 + groups.dead))
 
 
-def _with_capacity(
-    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lacking: float = 0.0
-) -> tuple[Groups, Missing]:
+def interrupted(scenario: Scenario, found: tuple[Branch, ...], *, lacking: float = 0.0) -> Interrupted:
     """The groups of the renewal form, less the failures that strike only what is out; and what is missing meanwhile.
 
-    `lacking`: seconds that each node which leaves is waited for, where there is no spare.
+    `lacking`: seconds that each node which leaves is waited for on top of its recovery.
     """
+    main = _main_tier(scenario, found)
     groups = _grouped(scenario, found, main, Missing(), lacking)
+    standing = _interruptions(groups)
     if all(branch.ending != "go_on" for branch in found):
-        return groups, Missing()
-    lost = missing(scenario, found, wall_per_running=_interruptions(groups).wall_per_running)
-    return _grouped(scenario, found, main, lost, lacking), lost
-
-
-def _no_spare(scenario: Scenario, replacing: Sequence[Branch]) -> float:
-    """P(no idle spare), M/G/inf: broken nodes are Poisson with mean rate x repair time (Palm's theorem)."""
-    load = sum(b.rate * b.kind.repair.mean * max(1, len(b.damage.hosts)) for b in replacing)
-    if load == 0.0:
-        return 0.0
-    return down_at_once(load, 1.0, more_than=scenario.spare_nodes - 1) if scenario.spare_nodes else 1.0
+        return Interrupted(groups, standing, Missing())
+    lost = missing(scenario, found, wall_per_running=standing.wall_per_running)
+    groups = _grouped(scenario, found, main, lost, lacking)
+    return Interrupted(groups, _interruptions(groups), lost)
 
 
 def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | None:
@@ -198,7 +219,7 @@ def _grouped(
     """Sort branches into the groups of the renewal form."""
     groups = Groups()
     served = serving(scenario, found)
-    own = stops(scenario, found)
+    own = own_stops(scenario, found)
     pairs = falls(scenario, found, partial(still, scenario), lacking=lacking)
     ending = sum(b.rate for b in found if b.ending in ("keep", "roll_back"))
     for branch in found:
@@ -207,60 +228,57 @@ def _grouped(
         _add(scenario, groups, counted, main, served, own, ending)
     add_planned(scenario, groups, main)
     groups.join()
-    groups.doubt += doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
+    groups.doubt = groups.doubt + doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
     add_pairs(scenario, groups, pairs, main)
-    groups.doubt += one_short(scenario, found, groups.standing / max(groups.rate, 1e-30))
+    groups.doubt = groups.doubt + one_short(scenario, found, groups.standing / at_least(1e-30, groups.rate))
     return groups
 
 
 def _add(
-    scenario: Scenario,
-    groups: Groups,
-    branch: Branch,
-    main: Checkpoint | None,
-    served: float,
-    own: Stops,
-    ending: float,
-) -> None:
+    scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float, own: Stops,
+    renewed: float,
+) -> None:  # fmt: skip
+    """Put one branch into the groups; `renewed`: restarts per second, which begin all saves anew."""
     after = own.after(branch)
     down = standing_still(scenario, branch, reset=own.at_once(branch)) + after
-    if branch.ending == "in_place" and after > 0.0:
-        groups.keeping += _stops(branch, branch.rate, down)
-        return
-    if branch.ending in ("in_place", "go_on"):
-        groups.in_place += _stops(branch, branch.rate, down)
-        groups.extra += branch.rate * branch.redo * scenario.useful_share
+    if branch.ending in ("in_place", "go_on") and not (branch.ending == "in_place" and after > 0.0):
+        _take(groups, Told(branch, "in_place", branch.rate, down, branch.rate * branch.redo * scenario.useful_share))
         return
     if branch.tier == START:
-        groups.start += branch.rate
-        groups.unsure_start += UNSURE * branch.rate
-    if branch.ending == "keep" or branch.tier == START:
-        groups.keeping += _stops(branch, branch.rate, down)
+        groups.start = groups.start + branch.rate
+        groups.unsure_start = groups.unsure_start + UNSURE * branch.rate
+    if branch.ending in ("in_place", "keep") or branch.tier == START:
+        _take(groups, Told(branch, "keeping", branch.rate, down))
         return
-    target = groups.restarting if main is not None and branch.number == main.number else groups.keeping
+    ending = "restarting" if main is not None and branch.number == main.number else "keeping"
+    beside, silent = 0.0, 0.0
+    if ending == "keeping":
+        extra = _older(scenario, branch.number, renewed)
+        beside = branch.rate * extra
+        groups.doubt = groups.doubt + beside * beside
+    if branch.kind.scope == "silent":
+        silent = branch.rate * branch.kind.detect.mean
+        groups.doubt = groups.doubt + silent**2
+        if ending == "restarting" and main is not None:
+            groups.written = groups.written + branch.rate * sum(
+                share * min(main.lag, s) for share, s in lengths(branch.kind.detect)
+            )
     share = reset_share(scenario, branch, served)
     for weight, reset in ((share, True), (1.0 - share, False)):
-        if weight > 0.0:
-            longer = standing_still(scenario, branch, reset=True) if reset else down
-            target += _stops(branch, branch.rate * weight, longer)
-    if target is groups.keeping:
-        extra = _older(scenario, branch.number, ending)
-        groups.extra += branch.rate * extra
-        groups.doubt += branch.rate * extra * branch.rate * extra
-    if branch.kind.scope == "silent":
-        groups.silent += branch.rate * branch.kind.detect.mean
-        if target is groups.restarting and main is not None:
-            groups.written += branch.rate * sum(share * min(main.lag, s) for share, s in lengths(branch.kind.detect))
-        groups.doubt += (branch.rate * branch.kind.detect.mean) ** 2
+        if anywhere(weight > 0.0):
+            seconds = standing_still(scenario, branch, reset=True) if reset else down
+            _take(groups, Told(branch, ending, branch.rate * weight, seconds, beside * weight, silent * weight))
 
 
-def _stops(branch: Branch, rate: float, seconds: float) -> list[Stop]:
-    """Interruptions of a branch, in so many seconds on average: as several where detection takes a random time."""
-    wall = branch.kind.exposure == "wall"
-    if branch.kind.scope == "silent":
-        return [Stop(rate, seconds, wall)]
-    mean = branch.kind.detect.mean
-    return [Stop(rate * share, seconds - mean + one, wall) for share, one in lengths(branch.kind.detect)]
+def _take(groups: Groups, told: Told) -> None:
+    """Put it there, as several where detection takes a random time."""
+    kind = told.branch.kind
+    if kind.scope == "silent":
+        groups.take(told)
+        return
+    for share, seconds in lengths(kind.detect):
+        down, extra, silent = told.down - kind.detect.mean + seconds, told.extra * share, told.silent * share
+        groups.take(replace(told, rate=told.rate * share, down=down, extra=extra, silent=silent, detect=seconds))
 
 
 def _older(scenario: Scenario, number: int, ending: float) -> float:
@@ -271,9 +289,8 @@ def _older(scenario: Scenario, number: int, ending: float) -> float:
         return (tier.cadence.every - 1) / 2 * scenario.useful_step + tier.cadence.lag
     if isinstance(tier, Checkpoint) and not tier.wall_anchor:
         pace = scenario.timeline.pace
-        work = tier.every * pace - tier.blocked
-        lost = not_durable(work, tier.blocked, ending=ending, lag=tier.lag)
-        return max(0.0, lost / pace - 0.5) * scenario.useful_step
+        lost = not_durable(tier.every * pace - tier.blocked, tier.blocked, ending=ending, lag=tier.lag)
+        return at_least(0.0, lost / pace - 0.5) * scenario.useful_step
     if isinstance(tier, Checkpoint):
         return (tier.every - 1) / 2 * scenario.useful_step + tier.lag
     return 0.0
@@ -281,6 +298,7 @@ def _older(scenario: Scenario, number: int, ending: float) -> float:
 
 def _error(scenario: Scenario, groups: Groups, ettr: float, tau: float) -> float:
     """Absolute error: the neglected second-order terms, and what is lost to rounding."""
-    second = (groups.extra / 4.0 + groups.silent) * groups.rate * (tau + groups.standing / max(groups.rate, 1e-30))
+    second = (groups.extra / 4.0 + groups.silent) * groups.rate
+    second = second * (tau + groups.standing / at_least(1e-30, groups.rate))
     phases = groups.rate * scenario.timeline.step * groups.rate * tau
     return 1e-9 + 2.0 * second + groups.doubt + phases * (1.0 - ettr)

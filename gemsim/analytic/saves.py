@@ -6,9 +6,10 @@ came before; repairs in place do not start it anew.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, expm1
 
+from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, total
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.timeline import Stall
 from gemsim.scenario import Scenario
@@ -24,9 +25,11 @@ def stalled_share(every: float, seconds: float, *, ending: float) -> float:
     / (1 - e^(-r w)). Kind: exact.
     """
     cycle = every + seconds
-    if ending * cycle < SHORT:
-        return seconds / cycle if cycle else 0.0
-    return exp(-ending * every) * expm1(-ending * seconds) / expm1(-ending * cycle)
+    return either(
+        ending * cycle < SHORT,
+        lambda: either(cycle > 0.0, lambda: seconds / cycle, lambda: 0.0),
+        lambda: exp(-ending * every) * expm1(-ending * seconds) / expm1(-ending * cycle),
+    )
 
 
 def not_durable(tau: float, delta: float, *, ending: float, lag: float = 0.0) -> float:
@@ -36,10 +39,15 @@ def not_durable(tau: float, delta: float, *, ending: float, lag: float = 0.0) ->
     for each save that counts: (1 - share in saves) / r - tau e^(-r lag) / (e^(r w) - 1), w = tau + delta. Kind: exact.
     """
     cycle = tau + delta
-    if ending * cycle < SHORT:
-        return (tau / 2.0 + delta) * tau / cycle + tau * lag / cycle if cycle else 0.0
-    done = (1.0 - stalled_share(tau, delta, ending=ending)) / ending
-    return done - tau * exp(-ending * lag) / expm1(min(700.0, ending * cycle))
+
+    def rarely() -> float:
+        return either(cycle > 0.0, lambda: ((tau / 2.0 + delta) * tau + tau * lag) / cycle, lambda: 0.0)
+
+    def often() -> float:
+        done = (1.0 - stalled_share(tau, delta, ending=ending)) / ending
+        return done - tau * exp(-ending * lag) / expm1(ending * cycle)
+
+    return either(ending * cycle < SHORT, rarely, often)
 
 
 def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, lag: float, saved: float = 0.0) -> float:
@@ -50,7 +58,7 @@ def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, l
     per second come after a save of their own, and carry nothing. Kind: exact.
     """
     ending = roll_back + keep
-    if keep == 0.0 or lag == saved == 0.0 or roll_back == 0.0 or ending * (tau + delta) < SHORT:
+    if lag == 0.0 and not anywhere(saved > 0.0):
         return 1.0
 
     def useful(lag: float, carried: float) -> float:
@@ -58,17 +66,23 @@ def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, l
         deficit = not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - begun * carried / ending)
         return 1.0 - stalled_share(tau, delta, ending=ending) - roll_back * deficit
 
-    whole = useful(0.0, keep)
-    return max(0.0, useful(lag, max(0.0, keep - saved))) / whole * exp(roll_back * lag) if whole > 0.0 else 1.0
+    def counts() -> float:
+        whole = useful(0.0, keep)
+        left = at_least(0.0, useful(lag, at_least(0.0, keep - saved)))
+        return either(whole > 0.0, lambda: left / whole * exp(roll_back * lag), lambda: 1.0)
+
+    plain = (keep <= 0.0) | (roll_back <= 0.0) | (ending * (tau + delta) < SHORT)
+    return either(plain, lambda: 1.0, counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """Shares of running time in the stalls: of the main tier, whose saves the renewal form itself counts, and of all
-    others."""
+    """Shares of running time in the stalls: of the main tier, whose saves the renewal form itself counts, of all
+    others, and of each tier."""
 
     main: float
     others: float
+    by_tier: Mapping[int, float]
 
     @property
     def all(self) -> float:
@@ -83,16 +97,19 @@ class Stalls:
 def stalls(scenario: Scenario, main: Checkpoint | None, *, ending: float) -> Stalls:
     """Of all stalls; `ending`: restarts per running second. Shares that no step is left beside are capped below 1."""
     timeline = scenario.timeline
-    shares = {stall: _share(scenario, stall, ending) for stall in timeline.stalls if stall.seconds and stall.every}
+    shares: dict[int, float] = {}
+    for stall in timeline.stalls:
+        if stall.seconds:
+            shares[stall.tier] = shares.get(stall.tier, 0.0) + _share(scenario, stall, ending)
     number = None if main is None else main.number
-    of_main = sum(share for stall, share in shares.items() if stall.tier == number)
-    return Stalls(of_main, sum(shares.values()) - of_main)
+    others = [share for tier, share in shares.items() if tier != number]
+    return Stalls(0.0 if number is None else shares.get(number, 0.0), total(others), shares)
 
 
 def _share(scenario: Scenario, stall: Stall, ending: float) -> float:
     """Saves on the wall come at their marks, whatever failed since."""
     timeline = scenario.timeline
-    every = stall.every * timeline.pace - stall.seconds
+    every = stall.every * timeline.pace - stall.seconds  # running time between two saves
     tier = scenario.tiers[stall.tier]
     on_wall = isinstance(tier, Checkpoint) and tier.wall_anchor
     return stalled_share(every, stall.seconds, ending=0.0 if on_wall else ending)

@@ -80,11 +80,14 @@ class Moved:
         return self.rate * self.unsure * (work + self.standing)
 
 
+NOTHING = Moved()
+
+
 def piled_up(scenario: Scenario, found: tuple[Branch, ...]) -> tuple[tuple[Branch, ...], Moved]:
     """The outcomes, with those moved to the next tier that meet too many unseen errors. Raises NotCovered."""
     cold = _cold(scenario, found)
     if cold is None or cold.falls == 0.0:
-        return found, Moved()
+        return found, NOTHING
     share = cold.falls / (cold.seen + cold.unseen)
     others = _without(scenario, cold.stripe)
     kept, moved = [], []
@@ -178,6 +181,11 @@ def _per_run(scenario: Scenario, found: Sequence[Branch], scrub: float) -> float
     cold = _cold(replace(scenario, tiers=tiers), found, crowded=inf)
     falls = 0.0 if cold is None else cold.falls
     return falls * scenario.platform.grid.gpus * seconds_of_a_run(scenario)
+
+
+def hides(scenario: Scenario) -> bool:
+    """Whether errors can lie unseen in a stripe."""
+    return _latent(scenario) is not None
 
 
 def _latent(scenario: Scenario) -> PageStripe | None:

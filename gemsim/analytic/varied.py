@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from gemsim.analytic.evened import Even, evened, pieces
 from gemsim.analytic.settling import late, relaxation
 from gemsim.errors import NotCovered
+from gemsim.protection.arrays import either
 from gemsim.protection.batch import events
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.reach import Branch
@@ -169,7 +170,7 @@ def per_failure(scenario: Scenario, numbers: Numbers, found: Sequence[Branch]) -
     that go together, as the GPUs of a node that is replaced, are one."""
     stops = sum(branch.rate for branch in found)
     units = sum(branch.rate * units_of(scenario, branch) for branch in found)
-    each = units / stops if stops else 1.0
+    each = either(stops > 0.0, lambda: units / stops, lambda: 1.0)
     changed = {"failures_analytic": each, "cost_s_per_failure_analytic": 1.0 / each}
     changed["wasted_s_per_failure_analytic"] = 1.0 / each
     return {name: value * changed.get(name, 1.0) for name, value in numbers.items()}

@@ -16,6 +16,7 @@ from gemsim.analytic.settling import early_error, late, relaxation, used_up
 from gemsim.analytic.spares import broken_at_once, joining, tries
 from gemsim.analytic.standby import Stretch, over_a_run
 from gemsim.errors import NotCovered
+from gemsim.protection.arrays import at_most
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 
@@ -139,7 +140,7 @@ def waits(scenario: Scenario, found: Sequence[Branch], run: Run) -> Waits:
     activation += tried.lost + (tried.spares - 1.0) * activation
     variance += plan.join_fails * (tried.spares * each) ** 2
     selections = borrowed = lost = 0.0
-    doubt = warmer + rate * finds * min(asked.mean, run.stop) + rate * rate * variance / 2.0
+    doubt = warmer + rate * finds * at_most(asked.mean, run.stop) + rate * rate * variance / 2.0
     if plan.selection or plan.reshuffle or (plan.borrow and finds > SURE):
         _need_singles(asked, plan.unit)
         stretches = [Stretch(run.wall / len(run.course), rate / run.running * part) for part in run.course]

@@ -23,19 +23,19 @@ from gemsim.errors import GemsimError, NotBuilt
 COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
     "sweep": "Simulate every design point of a study and say which protects best.",
+    "sensitivity": "Say which uncertain inputs decide the answer for one design.",
+    "explain": "Explain one design point: where its time goes and why, to check by hand.",
     "systems": "List the named systems, or show one with the source of every constant.",
     "validate": "Set published outcomes beside ours; exit 1 if a check fails.",
     "calibrate": "Measure what coding costs on this machine, as a profile.",
     "bench": "Time the engine on this machine, beside the goals.",
+    "backtest": "Fit the first part of a run's log, predict the rest, and judge.",
     "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
 NOT_BUILT = {  # what it will do, what to do until then
     "recommend": ("Search for the best design.", "sweep with `require:` names the best point"),
-    "sensitivity": ("Which inputs decide the answer.", "sweep the input in question"),
-    "explain": ("Follow one run failure by failure.", "rows/ in the output folder counts by class and tier"),
     "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
     "timeline": ("Draw one run over time.", "rows/ in the output folder has the time by category"),
-    "backtest": ("Replay a site's own failures.", "write the site's rates under failures: in the study"),
     "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),
 }
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130

@@ -42,7 +42,7 @@ def sweep(
     loaded = load_study(study, quick=quick)
     if quick and not loaded.has_quick:
         click.echo(f"{study}: has no `quick:` section, so the full study runs", err=True)
-    asked = plan(loaded, seed=seed, replications=replications)
+    asked = plan(loaded, seed=seed, replications=replications, quick=quick)
     with reporter(study.stem) as report:
         result = run(asked, MODEL, out or default_folder(study, quick=quick), jobs=jobs or cpus(), report=report)
     width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))

@@ -118,13 +118,13 @@ def load_profile(name: str) -> Profile:
 
 def profile_path(name: str) -> Path:
     """The file of a profile, by the names that `load_profile` takes. Raises ProfileError where there is none."""
-    known = profile_names()
-    if name in known:
-        return resources.profiles() / name / "profile.json"
-    dates = sorted(date for device, _, date in (each.partition("/") for each in known) if device == name)
+    dates = _dates(name)
     measured = [date for date in dates if date != "modelled"]
     if dates:
         return resources.profiles() / name / (measured or dates)[-1] / "profile.json"
+    known = profile_names()
+    if name in known:
+        return resources.profiles() / name / "profile.json"
     for path in (Path(name), Path(name) / "profile.json"):
         if path.name == "profile.json" and path.is_file():
             return path.resolve()
@@ -132,6 +132,13 @@ def profile_path(name: str) -> Path:
     match = difflib.get_close_matches(name.lower(), devices + known, n=1, cutoff=0.5)
     hint = f"; did you mean '{match[0]}'?" if match else ""
     raise ProfileError(f"no calibration profile '{name}'; one of {', '.join(devices)}{hint}")
+
+
+def _dates(device: str) -> list[str]:
+    """The profiles of a device, oldest first; none for what is no such name."""
+    if "/" in device or device in ("", ".", ".."):
+        return []
+    return sorted(path.parent.name for path in (resources.profiles() / device).glob("*/profile.json"))
 
 
 def profile_names() -> list[str]:

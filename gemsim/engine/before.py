@@ -42,6 +42,10 @@ class Start:
     apart: bool = False  # one request for each place: the job runs on without those that lack a node
     marks: Callable[[int, str], float] = lambda _, __: 0.5
 
+    def lacks(self, places: int) -> int:
+        """Nodes of the job that are in the shop."""
+        return sum(min(first + self.unit, places) - first for first, _ in self.lacking)
+
     def ask(self, pools: Pools, places: int) -> list[tuple[tuple[int, ...], Taken, Event]]:
         """Ask for nodes for the places that lack one, at time 0."""
         found = []

@@ -31,7 +31,8 @@ class Fleet:
         self.grid = scenario.platform.grid
         self.places, self.per_host = self.grid.count("node"), self.grid.per_node
         start = at_the_start(scenario, trace.seed, trace.replication, stationary=trace.stationary)
-        self.pools = Pools(self.plan.spares, start.shop, jobs=self.places, away=start.away)
+        lacking = start.lacks(self.places)
+        self.pools = Pools(self.plan.spares, start.shop, jobs=self.places, away=start.away, lacking=lacking)
         self.standing = list(range(self.places))  # the node in each place, or that was there last
         self.place_of: dict[int, int] = {}  # of nodes that have moved; NOWHERE: not in the job
         # Places, who was asked for, by which failure.

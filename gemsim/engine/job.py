@@ -25,7 +25,7 @@ from gemsim.engine.recovery import Recovery, back, replace_nodes
 from gemsim.engine.remaps import Remap, serve_remaps
 from gemsim.engine.stores import Stores
 from gemsim.engine.strike import Strike, Striker
-from gemsim.engine.tally import Tally
+from gemsim.engine.tally import WAIT, Tally
 from gemsim.engine.unseen import Unseen
 from gemsim.engine.verdict import Verdicts
 from gemsim.failures.trace import Event, Trace
@@ -173,7 +173,8 @@ class Job:
         if recovery.strikes:
             self.close(recovery, recovery.strikes, before)
         else:
-            self.tally.charge(causes, self.ledger.lost_to_failures - before[0], touched=self.capacity.tier is not None)
+            tier, lost = self.capacity.tier, self.ledger.lost_to_failures - before[0]
+            self.tally.charge(causes, lost, by=WAIT if tier is None else tier.name, touched=tier is not None)
         self._resume(recovery)
         yield from serve_remaps(self)
 

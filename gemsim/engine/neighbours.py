@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from gemsim.engine.claims import Near
-from gemsim.engine.standby import renamed
+from gemsim.engine.repair import renamed
 from gemsim.engine.strike import NOWHERE, Strike
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.trace import Event

@@ -12,8 +12,8 @@ from math import inf
 from random import Random
 
 from gemsim.engine.claims import COLD, HOT, WARM, Claim, Near, Taken
-from gemsim.engine.repair import Marks, Return, Shop
-from gemsim.engine.standby import Standby, renamed
+from gemsim.engine.repair import Marks, Return, Shop, renamed
+from gemsim.engine.standby import Standby
 from gemsim.scenario.fleet import SparesPlan
 
 
@@ -22,7 +22,7 @@ class Pools:
 
     Nodes are numbered: 0 to jobs - 1 in the job, then hot, warm and cold spares, those that can be borrowed, and new
     ones. With `unit` > 1 blocks of that many (each of a spare kind a multiple) come and go together. The first `away`
-    spares are in the shop at the start.
+    spares are in the shop at the start, and `lacking` nodes of the job.
 
     *Order.* A hot one first. With none left: warm, cold, borrowed one by one (a whole unit each), and then whoever
     comes back from repair. A repaired node refills the hot ones up to their number, else it is warm, whatever it was.
@@ -36,13 +36,14 @@ class Pools:
     tried twice for one request.
     """
 
-    def __init__(self, plan: SparesPlan, shop: Shop, *, jobs: int, away: int = 0) -> None:
+    def __init__(self, plan: SparesPlan, shop: Shop, *, jobs: int, away: int = 0, lacking: int = 0) -> None:
         self.shop = shop
         self.gone = 0  # nodes retired
         self.failures_idle = 0
         self._met = -inf  # when the last has started of those that were at hand when asked for
         self._plan, self._unit = plan, plan.unit
         self._state = Standby(plan, shop, jobs)
+        self._state.books.leaves(lacking, 0.0)
         for _ in range(away):
             next(pool for pool in self._state.idle if pool).popleft()
         # Of the first kind nobody who comes back later can start sooner, so that a request is met when it is made.
@@ -95,6 +96,19 @@ class Pools:
         hot, warm, cold = (self._state.node_seconds(kind, now) for kind in (HOT, WARM, COLD))
         return hot, warm, cold
 
+    def fleet_seconds(self, now: float) -> dict[str, float]:
+        """Node-seconds up to `now` in the job, idle as hot, warm or cold spare, and in repair; and all reserved.
+
+        Each is added up by itself, so that their sum can be held against `reserved`. Nothing is played on for good.
+        """
+        state = self._state.clone()
+        state.settle(now)
+        books = state.books
+        idle = {name: state.node_seconds(kind, now) for kind, name in enumerate(("hot", "warm", "cold"))}
+        idle["warm"] += books.on_shelf(now)
+        repair = state.shop.seconds_inside(now, state.size) - books.on_order(now)
+        return {"job": books.in_job(now), **idle, "repair": repair, "reserved": books.reserved(now)}
+
     def nodes_of(self, node: int) -> Sequence[int]:
         """All nodes of the unit that a node belongs to."""
         unit = self._head(node)
@@ -108,6 +122,7 @@ class Pools:
         """Nodes of the job go to repair with their units. Further units ask for marks 1:NAME, 2:NAME, ..."""
         self._state.settle(now)
         for number, unit in enumerate(self._units(nodes)):
+            self._state.books.leaves(self._state.size(unit), now)
             self.shop.enter(unit, now, renamed(marks, f"{number}:") if number else marks)
         if self._state.claims:
             self._look_ahead()
@@ -116,6 +131,7 @@ class Pools:
         """Nodes of the job are away for a known time, with their units."""
         self._state.settle(now)
         for unit in self._units(nodes):
+            self._state.books.leaves(self._state.size(unit), now)
             self.shop.enter_for(unit, now, seconds)
         self._look_ahead()
 
@@ -137,7 +153,7 @@ class Pools:
         if self._quick and not rest and 0 < units <= len(state.idle[first]) and not state.claims:
             fails = self._plan.join_fails
             if not fails or (units == 1 and marks("join:0") >= fails):
-                nodes = [state.pop(first, now, near) for _ in range(units)]
+                nodes = [state.pick(first, now, near) for _ in range(units)]
                 if self._unit > 1:
                     nodes = [node for unit in nodes for node in range(unit, unit + self._unit)]
                 taken = Taken(count, nodes, begin + self._plan.activation[first])
@@ -201,12 +217,15 @@ class Pools:
         """
         state, unit = self._state, self._head(node)
         state.settle(now)
-        state.remove(unit, now)
+        if not state.remove(unit, now):
+            state.books.leaves(state.size(unit), now)
         self.gone += state.size(unit)
+        state.books.reserve(-state.size(unit), now)
         new: int | None = None
         if restock < inf:
             new, state.next_id = state.next_id, state.next_id + self._unit
             self.shop.enter_for(new, now, restock)
+            state.books.order(self._unit, now, now + restock)
         self._look_ahead()
         return new
 
@@ -227,6 +246,7 @@ class Pools:
         draw.shuffle(coming)
         rest = [idle[place] for place in sorted(resting)] + [running[place] for place in leaving]
         draw.shuffle(rest)
+        state.books.joins(sum(map(state.size, idle)) - sum(map(state.size, rest)), now)
         for place, unit in enumerate(rest):
             state.put(HOT if place < hot else WARM, unit, now)
         return list(zip(leaving, coming, strict=True))

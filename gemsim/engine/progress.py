@@ -11,7 +11,7 @@ from math import inf
 from gemsim.engine.capacity import Capacity
 from gemsim.engine.hidden import Hidden
 from gemsim.engine.history import History, Life
-from gemsim.engine.tally import Tally
+from gemsim.engine.tally import SLOW, Tally
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.timeline import Timeline
 from gemsim.results.ledger import Ledger
@@ -72,7 +72,8 @@ class Progress:
             missing = self._book(piece, lost)
             if missing:
                 self.capacity.note(begin, begin + missing / lost / self.scenario.useful_step, lost)
-                self.tally.charge(causes, missing, touched=bool(self.capacity.out))
+                less = self.capacity.tier if self.capacity.out else None
+                self.tally.charge(causes, missing, by=SLOW if less is None else less.name, touched=less is not None)
         self.capacity.settle(now)
 
     def _pieces(self, seconds: float, now: float) -> list[tuple[float, float, list[str]]]:

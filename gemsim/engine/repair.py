@@ -11,8 +11,9 @@ import copy
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import heappop, heappush, heapreplace, nsmallest
-from math import inf
+from math import fsum, inf
 
 from gemsim.failures.laws import quantile
 from gemsim.scenario.fleet import RepairPlan, Stage
@@ -143,6 +144,11 @@ class Shop:
         """The number in the shop, integrated over time up to `now`, when all who are back by then have been let out."""
         return self._sum + self.inside * now
 
+    def seconds_inside(self, now: float, size: Callable[[int], int]) -> float:
+        """`node_seconds` where a node stands for `size` of them."""
+        over = fsum(size(node) * seconds for node, seconds in self._sums.items())
+        return over + fsum(size(node) * (now - since) for node, since in self._since.items())
+
     def away(self, node: int) -> float:
         """Seconds that a node has been inside; a present stay counts to its end, as if nobody else came."""
         ahead = self
@@ -221,3 +227,12 @@ def _steps(stage: Stage, goes_on: bool) -> _Steps:
     name, seconds = stage.name, quantile(stage.time)
     further = stage.escalate if goes_on else 0.0
     return f"repair:{name}", seconds, f"escalate:{name}", further, f"silent:{name}", stage.silent
+
+
+def renamed(marks: Marks, before: str) -> Marks:
+    """The same marks under longer names, so that one event can send several units to repair."""
+    return partial(_ask, marks, before)
+
+
+def _ask(marks: Marks, before: str, name: str) -> float:
+    return marks(before + name)

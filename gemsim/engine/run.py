@@ -15,7 +15,7 @@ from gemsim.engine.job import Job
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.logs.trace import Replay, as_trace
 from gemsim.failures.trace import Trace, draw_trace
-from gemsim.results.ledger import LEDGER
+from gemsim.results.ledger import FLEET_LEDGER, LEDGER
 from gemsim.scenario import Scenario
 
 CLOSURE = 1e-9
@@ -70,6 +70,18 @@ def _trace(
     return trace
 
 
+def _fleet(scenario: Scenario, job: Job, wall: float) -> dict[str, float]:
+    """The fleet ledger in GPU-seconds; RuntimeError unless it closes to what was reserved. Spares of a job smaller than
+    a node count as many GPUs as the job has."""
+    gpus = min(scenario.platform.grid.per_node, scenario.platform.grid.gpus)
+    found = {f"gpu_s_{name}": gpus * seconds for name, seconds in job.fleet.pools.fleet_seconds(wall).items()}
+    reserved = found["gpu_s_reserved"]
+    booked = sum(found[name] for name in FLEET_LEDGER)
+    if abs(booked - reserved) > CLOSURE * reserved:
+        raise RuntimeError(f"the fleet ledger holds {booked!r} GPU-seconds of {reserved!r} that were reserved")
+    return found
+
+
 def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[str, Any]:
     seconds, tally, pools = job.ledger.seconds, job.tally, job.fleet.pools
     row: dict[str, Any] = {"point": scenario.id, "replication": replication, "wall_s": wall}
@@ -93,7 +105,9 @@ def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[st
         selections=pools.selections,
         borrowed=pools.borrowed,
         retired=tally.retired,
+        **_fleet(scenario, job, wall),
         by_class=json.dumps(tally.by_class, sort_keys=True),
+        lost_by_class=json.dumps(tally.lost_by_class(), sort_keys=True),
         by_tier=json.dumps(dict(tally.by_tier), sort_keys=True),
         overhead_by_tier=json.dumps(job.ledger.overhead_by_tier, sort_keys=True),
     )

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
 from math import inf
 
+from gemsim.engine.books import Books
 from gemsim.engine.claims import COLD, HOT, WARM, Claim, Near, Trial
-from gemsim.engine.repair import Marks, Return, Shop
+from gemsim.engine.repair import Return, Shop, renamed
 from gemsim.scenario.fleet import SparesPlan
 
 _Event = tuple[float, int, int, Trial | None]  # (when, order, request, who turned out not to start)
@@ -40,6 +40,7 @@ class Standby:
         self.first = HOT if plan.hot or self._anew else WARM  # the kind that is taken first
         self._hot_units = plan.hot // plan.unit
         self._since = [0.0, 0.0, 0.0]  # per kind: node-seconds of exits less entries
+        self.books = Books(jobs, plan.hot + plan.warm + plan.cold)
         self._events: list[_Event] = []
         self._order = 0
         self._lending = self._choosing = False
@@ -56,6 +57,7 @@ class Standby:
         twin.came_back = []
         twin.claims = {number: claim.clone() for number, claim in self.claims.items()}
         twin._since = self._since.copy()
+        twin.books = self.books.clone()
         twin._events = self._events.copy()
         twin._sure, twin._doubtful, twin._shelf = self._sure.copy(), self._doubtful.copy(), self._shelf.copy()
         return twin
@@ -77,6 +79,12 @@ class Standby:
         else:
             unit = units.popleft()
         self._since[kind] += now if self.unit == 1 else now * self.size(unit)
+        return unit
+
+    def pick(self, kind: int, now: float, near: Near | None = None) -> int:
+        """`pop` for the job."""
+        unit = self.pop(kind, now, near)
+        self.books.joins(self.size(unit), now)
         return unit
 
     def remove(self, unit: int, now: float) -> bool:
@@ -122,7 +130,7 @@ class Standby:
         self._order += 1
         self.claims[self._order] = claim
         while claim.need > 0 and self.idle[self.first] and not self._choosing:
-            self._start(claim, self.pop(self.first, now, claim.near), self.first, now)
+            self._start(claim, self.pick(self.first, now, claim.near), self.first, now)
         if claim.begin > now:
             heappush(self._events, (claim.begin, self._order, self._order, None))
         else:
@@ -151,6 +159,7 @@ class Standby:
         if number == _ANYONE:
             self._lending = False
             self.borrowed += self.unit
+            self.books.reserve(self.unit, now)
             self.put_mended(self.lendable.popleft(), now)
         elif trial is not None:
             self._not_started(number, trial, now)
@@ -167,6 +176,7 @@ class Standby:
         if not self.claims:
             last = max((ready for _, ready in met), default=now)
             while self._shelf:
+                self.books.shelve(-self.size(self._shelf[0]), last)
                 self.put_mended(self._shelf.pop(0), last)
 
     def _lacking(self) -> bool:
@@ -184,6 +194,7 @@ class Standby:
             return
         if doubtful and self.plan.join_fails >= 1.0:
             self._shelf.append(unit)
+            self.books.shelve(self.size(unit), now)
             return
         self.put_mended(unit, now)
         if not doubtful and self._lacking():
@@ -207,11 +218,13 @@ class Standby:
         late = slowest.trials.pop(place)
         slowest.need += self.size(late.unit)
         self.remove(unit, now)
+        self.books.joins(self.size(unit), now)
         self._sure.add(unit)
         then = now + self.plan.selection if late.chosen else now
         self._start(slowest, unit, kind, then, chosen=late.chosen)
         if not late.fails:
             self.put(late.kind, late.unit, now)
+            self.books.leaves(self.size(late.unit), now)
 
     def _allocate(self, now: float) -> None:
         """Start what is at hand for the requests that have begun, in order of asking."""
@@ -225,7 +238,7 @@ class Standby:
                 if kind is None:
                     self._borrow(now)
                     return
-                self._start(claim, self.pop(kind, now, claim.near), kind, now)
+                self._start(claim, self.pick(kind, now, claim.near), kind, now)
 
     def _borrow(self, now: float) -> None:
         """Begin to take a unit from another job, one after the other."""
@@ -249,7 +262,7 @@ class Standby:
             claim.selected = True
             while claim.need > 0:
                 kind = next(kind for kind in (HOT, WARM, COLD) if self.idle[kind])
-                unit = self.pop(kind, now, claim.near)
+                unit = self.pick(kind, now, claim.near)
                 self._start(claim, unit, kind, now + self.plan.selection, chosen=True)
         while self.idle[WARM] and len(self.idle[HOT]) < self._hot_units:
             self.put(HOT, self.pop(WARM, now), now)
@@ -274,18 +287,10 @@ class Standby:
         """A spare did not start: it goes to repair, and the next is tried unless a mended one has its place."""
         self.failed_joins += 1
         self._doubtful.add(trial.unit)
+        self.books.leaves(self.size(trial.unit), now)
         self.shop.enter(trial.unit, now, renamed(trial.marks, trial.name + ":"))
         claim = self.claims.get(number)
         if claim is not None and trial in claim.trials:
             claim.trials.remove(trial)
             claim.failed += 1
             claim.need += self.size(trial.unit)
-
-
-def renamed(marks: Marks, before: str) -> Marks:
-    """The same marks under longer names, so that one event can send several units to repair."""
-    return partial(_ask, marks, before)
-
-
-def _ask(marks: Marks, before: str, name: str) -> float:
-    return marks(before + name)

@@ -13,6 +13,8 @@ from gemsim.protection.tier import HELD, START, Plan
 from gemsim.protection.undo_log import UndoLog
 from gemsim.scenario import Scenario
 
+REMAP, SLOW, WAIT = "remap", "slow", "wait"  # what takes seconds where no tier recovers: a stop, a pace, lacking nodes
+
 
 @dataclass(slots=True)
 class Tally:
@@ -33,6 +35,7 @@ class Tally:
     touch_lost: float = 0.0
     by_class: dict[str, list[float]] = field(default_factory=dict)  # class -> [count, seconds lost]
     by_tier: Counter[str] = field(default_factory=Counter)
+    lost_by: dict[tuple[str, str], float] = field(default_factory=dict)  # (class, what recovered it) -> seconds lost
     _known: dict[tuple[str, str, str], tuple[bool, bool]] = field(default_factory=dict)  # what `_column` said
 
     def close(self, scenario: Scenario, strikes: list[Strike], plan: Plan, cost: float) -> None:
@@ -52,6 +55,7 @@ class Tally:
             if number == 0:
                 self.touch_lost += cost if touched else 0.0
                 self.by_class[name][1] += cost
+                self._lose(name, plan.tier, cost)
 
     def close_one(self, scenario: Scenario, name: str, nature: Nature, tier: str, cost: float) -> None:
         """`close` of one unplanned failure, of class `name`, that this tier has recovered to an older version."""
@@ -60,29 +64,44 @@ class Tally:
         self.rollbacks += 1
         touched = self._count(scenario, name, nature, tier)
         self.by_class[name][1] += cost
+        self._lose(name, tier, cost)
         if touched:
             self.touch_failures += 1
             self.touch_lost += cost
 
     def _stopped(self, scenario: Scenario, strike: Strike, plan: Plan, cost: float) -> None:
         """A stop on purpose, which is no failure: its cost is told by class, and taken off that of the failures."""
-        known = self.by_class.setdefault(scenario.classes[strike.event.index].name, [0, 0.0])
+        name = scenario.classes[strike.event.index].name
+        known = self.by_class.setdefault(name, [0, 0.0])
         known[0] += 1
         known[1] += cost
+        self._lose(name, plan.tier, cost)
         self.by_tier[plan.tier] += 1
         self.stopped_lost += cost
 
     def remapped(self, scenario: Scenario, served: list[Strike], cost: float) -> None:
         """A stop for row remaps is over: its cost is that of the memory errors that left them, and no new failure."""
         touched = any(self._column(scenario, strike.nature, HELD)[1] for strike in served)
-        self.charge([scenario.classes[s.event.index].name for s in served], cost, touched=touched)
+        self.charge([scenario.classes[s.event.index].name for s in served], cost, by=REMAP, touched=touched)
 
-    def charge(self, causes: list[str], seconds: float, *, touched: bool = True) -> None:
+    def charge(self, causes: list[str], seconds: float, *, by: str, touched: bool = True) -> None:
         """Seconds lost before or after a recovery, by capacity that is out or comes back (`touched`: of units of a
-        tier), or by the pace of a slow node: in equal parts to what began it."""
+        tier), or by the pace of a slow node: in equal parts to what began it. `by`: the tier, or what takes them."""
         for cause in causes:
             self.by_class.setdefault(cause, [0, 0.0])[1] += seconds / len(causes)
+            self._lose(cause, by, seconds / len(causes))
         self.touch_lost += seconds if touched else 0.0
+
+    def _lose(self, name: str, tier: str, seconds: float) -> None:
+        key = name, tier
+        self.lost_by[key] = self.lost_by[key] + seconds if key in self.lost_by else seconds
+
+    def lost_by_class(self) -> dict[str, dict[str, float]]:
+        """Seconds lost by class, and in it by the tier that recovered; they add up to those of `by_class`."""
+        found: dict[str, dict[str, float]] = {}
+        for (name, tier), seconds in self.lost_by.items():
+            found.setdefault(name, {})[tier] = seconds
+        return found
 
     def count_out(self, scenario: Scenario, strike: Strike, tier: str) -> None:
         """A failure of what was out already: it stops nobody, so it is no fall-back either."""

@@ -6,7 +6,7 @@ memory it is held by a placement over the hosts, read locally, and fetched or re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.placement import Placement, placement
@@ -38,6 +38,7 @@ class Checkpoint:
     losses: int = 1  # lost hosts of a set that its parity makes up for (rs)
     fetch: float = 0.0  # read and load where a host of the copy is missing; never less than `read`
     memory: float = 0.0  # bytes of buffers in GPU memory
+    shortest: int = field(default=1, repr=False, compare=False)  # fewest steps between saves that a study may give
 
     @property
     def redundant(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from gemsim.protection.arrays import anywhere
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Grid
 from gemsim.protection.reach import Branch
@@ -47,7 +48,7 @@ def falls(found: Sequence[Branch], tiers: Sequence[Tier], grid: Grid, seconds: C
                 rate += one.rate * seconds(one) * other.rate * known[key]
         later = (tier for tier in tiers if isinstance(tier, Checkpoint) and tier.number > stripe.number)
         following = next(later, None)
-        if rate > 0.0:
+        if anywhere(rate > 0.0):
             number, name = (-1, START) if following is None else (following.number, following.name)
             result.append(Fall(rate, number, name))
     return result

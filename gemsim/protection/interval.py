@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from gemsim.protection.arrays import at_most, either, everywhere, expm1, is_array, least, log1p
+
 
 def optimal_interval(delta: float, rate: float) -> float:
     """Running time between saves (seconds, save not included) with the largest useful share of wall time.
@@ -17,30 +19,37 @@ def optimal_interval(delta: float, rate: float) -> float:
     Herault and Robert (2015). Kind: exact.
     """
     for name, value in (("delta", delta), ("rate", rate)):
-        if not value >= 0.0 or math.isinf(value):
+        if not least(value) >= 0.0 or (not is_array(value) and math.isinf(value)):
             raise ValueError(f"{name} must be a finite number >= 0, not {value!r}")
     cost = delta * rate
     if delta == 0.0:
-        return 0.0
-    if cost == 0.0:
-        return math.inf
-    if cost > 30.0:
-        return -math.expm1(-1.0 - cost) / rate
-    share = min(math.sqrt(2.0 * cost), -math.expm1(-1.0 - cost))
+        return 0.0 * cost
+    return either(cost > 0.0, lambda: _lost_share(cost) / rate, lambda: math.inf)
+
+
+def _lost_share(cost: float) -> float:
+    """tau x rate at the optimum, of delta x rate = `cost` > 0: nearly all where a save costs so much."""
+    return either(cost > 30.0, lambda: -expm1(-1.0 - cost), lambda: _newton(at_most(30.0, cost)))
+
+
+def _newton(cost: float) -> float:
+    share = at_most((2.0 * cost) ** 0.5, -expm1(-1.0 - cost))
     for _ in range(60):
         step = (_excess(share) - cost) * (1.0 - share) / share
-        share -= step
-        if abs(step) <= 1e-16 * share:
+        share = share - step
+        if everywhere(abs(step) <= 1e-16 * share):
             break
-    return share / rate
+    return share
 
 
 def _excess(share: float) -> float:
     """-x - log(1 - x) without cancellation at small x."""
-    if share > 0.1:
-        return -share - math.log1p(-share)
+    return either(share > 0.1, lambda: -share - log1p(-share), lambda: _series(share))
+
+
+def _series(share: float) -> float:
     total, power = 0.0, share
     for order in range(2, 20):
-        power *= share
-        total += power / order
+        power = power * share
+        total = total + power / order
     return total

@@ -1,26 +1,33 @@
 """Which tier recovers how often: the probability that a failure of each kind reaches each tier, and what it costs then.
 
 A failure strikes at a uniformly distributed phase of step, encode and save; the phases fall into a few cells within
-which the outcome is the same. Each cell's outcome is asked of the tiers themselves. First order in (rate x step).
+which the outcome is the same. Each cell's outcome is asked of the tiers themselves. First order in (rate x step). The
+steps between saves may be arrays, and so are rates then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import lcm
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import truediv
+from typing import Any
+
+import numpy as np
 
 from gemsim.failures.classes import FailureClass
+from gemsim.failures.laws import Duration
+from gemsim.protection.arrays import anywhere, at_most, either, is_array
+from gemsim.protection.cells import Cell, Place, cells_of
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.decide import decide
 from gemsim.protection.kinds import Job, kinds_of
 from gemsim.protection.occupancy import decodable_share
+from gemsim.protection.recent import Recent
 from gemsim.protection.retry import GRANULES, Retry, granule_seconds
-from gemsim.protection.stripe import MemberStripe, PageStripe
-from gemsim.protection.tier import Moment, Plan, Tier
-from gemsim.protection.timeline import Phase
+from gemsim.protection.stripe import PageStripe
+from gemsim.protection.tier import Plan, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +51,76 @@ class Branch:
     redo: float
 
 
+Key = tuple[str, int, str, float]  # tier, number, ending, recovery
+Outcomes = dict[Key, tuple[float, float]]
+"""Share of failures, and that share times the mean redo."""
+Asked = tuple[tuple[int, ...], Damage]  # tiers by number, and what they are asked to recover
+
+
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A set of phases with one outcome: its share of running time and a moment in its middle."""
+class _Decided:
+    """What tiers decide, by damage: `fates` of a burst; by bad copies and place of the cell the outcome and the seconds
+    of the step done again."""
 
-    share: float
-    moment: Moment
-    within_step: bool
+    fates: dict[Damage, list[tuple[float, tuple[int, ...], Damage]]] = field(default_factory=dict)
+    plans: dict[Damage, dict[tuple[frozenset[int], Place], tuple[Key, float]]] = field(default_factory=dict)
 
 
-Outcomes = dict[tuple[str, int, str, float], tuple[float, float]]
-"""(tier, number, ending, recovery) -> share of failures, and that share times the mean redo."""
-Known = dict[tuple[tuple[int, ...], Damage], Outcomes]
-"""(the tiers that are asked, damage) -> outcomes."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of this job so far: outcomes over all phases, and, with their mean redo, over bursts too."""
+
+    cells: Sequence[Cell]
+    decided: dict[tuple[int, ...], _Decided]
+    outcomes: dict[Asked, Outcomes]
+    ends: dict[Asked, list[tuple[Key, float, float]]]
+
+
+_ENDS: Recent[list[list[tuple[float, Nature, Damage, str]]]] = Recent()
+_DECIDED: Recent[_Decided] = Recent()
 
 
 def branches(job: Job) -> tuple[Branch, ...]:
     """All outcomes of all classes, with their rates."""
-    cells = _cells(job)
-    known: Known = {}  # most classes leave one of a few kinds of damage
+    known = _Known(cells_of(job), {}, {}, {})  # most classes leave one of a few kinds of damage
     found: list[Branch] = []
-    for kind in job.classes:
-        for share, nature, damage, action in kinds_of(job, kind):
+    for kind, ends in zip(job.classes, _ends(job), strict=True):
+        held = [
+            (chance, replace(job, tiers=tiers) if tiers is not job.tiers else job)
+            for chance, tiers in _still_held(job, kind)
+        ]
+        for share, nature, damage, action in ends:
             rate = kind.rate * share
             if rate > 0.0:
-                for chance, tiers in _still_held(job, kind):
-                    held = job if tiers is job.tiers else replace(job, tiers=tiers)
-                    outcomes = _outcomes(held, damage, cells, known)
-                    found += _branches(kind, rate * chance, nature, damage, action, outcomes)
+                for chance, one in held:
+                    here = rate * chance
+                    found += [
+                        Branch(here * part, kind, nature, damage, action, tier, number, ending, recovery, redo)
+                        for (tier, number, ending, recovery), part, redo in _shares(one, damage, known)
+                    ]
     return tuple(found)
+
+
+def _ends(job: Job) -> list[list[tuple[float, Nature, Damage, str]]]:
+    """What the failures of each class can do, the same at all design points with the same stripes and places of copies
+    but for their codes."""
+    coded = tuple((t.regions, t.cadence.buckets) for t in job.tiers if isinstance(t, PageStripe))
+    values = (job.platform.grid, job.mode, job.replace_unit, coded, job.groups, job.keepers, job.spread)
+    same = (job.classes, job.platform.memory)
+    return _ENDS.of(same, values, lambda: [list(kinds_of(job, kind)) for kind in job.classes])
+
+
+def _decided(job: Job, numbers: tuple[int, ...], known: _Known) -> _Decided:
+    """Decisions of these tiers, the same whatever the intervals of saves are."""
+    if numbers not in known.decided:
+        tiers = tuple(
+            replace(tier, every=0) if isinstance(tier, Checkpoint) else tier
+            for tier in job.tiers
+            if tier.number in numbers
+        )
+        values = (job.platform.grid, job.platform.steps, tiers)
+        known.decided[numbers] = _DECIDED.of((job.platform.memory,), values, _Decided)
+    return known.decided[numbers]
 
 
 def _still_held(job: Job, kind: FailureClass) -> list[tuple[float, tuple[Tier, ...]]]:
@@ -83,111 +131,102 @@ def _still_held(job: Job, kind: FailureClass) -> list[tuple[float, tuple[Tier, .
     if kind.scope != "silent":
         return [(1.0, job.tiers)]
     spans = {tier.number: _span(job, tier) for tier in job.tiers if isinstance(tier, Checkpoint)}
-    found, later = [], 1.0
-    for span in sorted(set(spans.values())):
-        beyond = kind.detect.longer(span)
-        found.append((later - beyond, tuple(t for t in job.tiers if spans.get(t.number, span) >= span)))
-        later = beyond
-    found.append((later, tuple(t for t in job.tiers if t.number not in spans)))
-    return [(chance, tiers) for chance, tiers in found if chance > 0.0]
+    found = []
+    for order, later in _orders(spans):
+        for place, number in enumerate(order):
+            beyond = later * 0.0 + _longer(kind.detect, spans[number]) * (later > 0.0)
+            found.append((later - beyond, tuple(t for t in job.tiers if t.number not in order[:place])))
+            later = beyond
+        found.append((later, tuple(t for t in job.tiers if t.number not in spans)))
+    return [(chance, tiers) for chance, tiers in found if anywhere(chance > 0.0)]
 
 
 def _span(job: Job, tier: Checkpoint) -> float:
     """Mean age in seconds of the oldest version that a tier holds; half an interval has passed since the newest."""
-    if not tier.keep_count or not tier.every:
+    if not tier.keep_count or not anywhere(tier.every > 0):
         return tier.keep_seconds
-    pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls if s.every)
-    return min(tier.keep_seconds, (tier.keep_count - 0.5) * tier.every * pace)
+    pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls)
+    return at_most(tier.keep_seconds, (tier.keep_count - 0.5) * tier.every * pace)
 
 
-def _cells(job: Job) -> tuple[Cell, ...]:
-    """Phases of a running step and of each stall, at each residue of the cadences of in-place stripes."""
-    timeline = job.timeline
-    stripes = [t for t in job.tiers if isinstance(t, (PageStripe, MemberStripe)) and t.cadence.copy == "in_place"]
-    period = lcm(*(t.cadence.every for t in stripes)) if stripes else 1
-    if period > 256:
-        period = max(t.cadence.every for t in stripes)
-    pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls if s.every)
-    saved = {t.number: 0 for t in job.tiers if t.overhead().keeps_versions}
-    cells = []
-    for residue in range(period):
-        edges = _edges(stripes, job)
-        for low, high in pairwise(edges):
-            moment = Moment(residue + period, (low + high) / 2, 0, saved=saved)
-            cells.append(Cell((high - low) / pace / period, moment, True))
-    for number, stall in enumerate(timeline.stalls):
-        if stall.seconds <= 0.0 or not stall.every:
-            continue
-        parts = max((t.cadence.buckets for t in stripes if t.number == stall.tier), default=1)
-        turns = lcm(stall.every, period) // stall.every  # a save can fall on a boundary without an encode
-        for part in range(parts):
-            elapsed = (part + 0.5) / parts * stall.seconds
-            for turn in range(turns):
-                boundary = (turn + 1) * stall.every
-                ahead = timeline.ahead(Phase(boundary, 0.0, number, elapsed))
-                moment = Moment(boundary, 0.0, 0, stall.tier, elapsed, saved=saved, ahead=ahead)
-                cells.append(Cell(stall.seconds / stall.every / pace / parts / turns, moment, False))
-    return tuple(cells)
+def _orders(spans: dict[int, Any]) -> list[tuple[list[int], Any]]:
+    """(tiers by the age of their oldest version, the youngest first; 1 where this is their order, else 0)."""
+    if not any(map(is_array, spans.values())):
+        return [(sorted(spans, key=spans.__getitem__), 1.0)]
+    aged = np.stack(np.broadcast_arrays(*spans.values()))
+    orders = np.array(list(spans))[np.argsort(aged, axis=0, kind="stable")]
+    kinds, which = np.unique(orders, axis=1, return_inverse=True)
+    return [(list(one), 1.0 * (which == number)) for number, one in enumerate(kinds.T)]
 
 
-def _edges(stripes: Sequence[PageStripe | MemberStripe], job: Job) -> list[float]:
-    """Where the outcome can change within a step, in seconds from its start."""
-    steps = job.platform.steps
-    length = steps.length
-    edges = {0.0, length, length - steps.update, max(0.0, length - steps.update - steps.skew)}
-    for stripe in stripes:
-        cadence = stripe.cadence
-        if cadence.overlap:
-            edges.add(min(cadence.encode, length))
-        window = steps.update + cadence.encode
-        for bucket in range(1, cadence.buckets):
-            into = window * bucket / cadence.buckets
-            if into < steps.update:
-                edges.add(length - steps.update + into)
-            elif cadence.overlap:
-                edges.add(min(into - steps.update, length))
-    return sorted(edges)
+def _longer(law: Duration, seconds: Any) -> Any:
+    """`Duration.longer` of one span or of an array."""
+    if not is_array(seconds):
+        return law.longer(seconds)
+    return np.array([law.longer(float(one)) for one in seconds.flat]).reshape(seconds.shape)
 
 
-def _branches(
-    kind: FailureClass, rate: float, nature: Nature, damage: Damage, action: str, outcomes: Outcomes
-) -> list[Branch]:
-    return [
-        Branch(rate * share, kind, nature, damage, action, tier, number, ending, recovery, redo / share)
-        for (tier, number, ending, recovery), (share, redo) in outcomes.items()
-        if share > 0.0
-    ]
+def _shares(job: Job, damage: Damage, known: _Known) -> list[tuple[Key, float, float]]:
+    """Outcomes of one damage with their shares and mean redo; `known` is added to."""
+    asked = (tuple(tier.number for tier in job.tiers), damage)
+    if asked not in known.ends:
+        known.ends[asked] = [
+            (key, share, either(share > 0.0, partial(truediv, redo, share), float))
+            for key, (share, redo) in _outcomes(job, damage, known).items()
+            if anywhere(share > 0.0)
+        ]
+    return known.ends[asked]
 
 
-def _outcomes(job: Job, damage: Damage, cells: Sequence[Cell], known: Known) -> Outcomes:
-    """Outcomes of one damage over whether its burst is decodable, and over all phases; `known` is added to."""
+def _outcomes(job: Job, damage: Damage, known: _Known) -> Outcomes:
+    """Outcomes of one damage over whether its burst is decodable, and over all phases."""
     total: Outcomes = {}
-    for weight, tiers, shown in _fates(job, damage):
+    fates = _decided(job, tuple(tier.number for tier in job.tiers), known).fates
+    if damage not in fates:
+        fates[damage] = _fates(job, damage)
+    for weight, numbers, shown in fates[damage]:
         if weight <= 0.0:
             continue
-        place = (tuple(tier.number for tier in tiers), shown)
-        if place not in known:
-            known[place] = _over_cells(job, tiers, shown, cells)
+        seen = (numbers, shown)
+        if seen not in known.outcomes:
+            tiers = tuple(tier for tier in job.tiers if tier.number in numbers)
+            plans = _decided(job, numbers, known).plans.setdefault(shown, {})
+            known.outcomes[seen] = _over_cells(job, tiers, shown, known.cells, plans)
         if weight == 1.0:
-            return known[place]
-        for key, (share, redo) in known[place].items():
+            return known.outcomes[seen]
+        for key, (share, redo) in known.outcomes[seen].items():
             _add(total, key, weight * share, weight * redo)
     return total
 
 
-def _over_cells(job: Job, tiers: tuple[Tier, ...], damage: Damage, cells: Sequence[Cell]) -> Outcomes:
-    """Outcomes of one damage over all phases and over whether copies are bad."""
+def _over_cells(
+    job: Job,
+    tiers: tuple[Tier, ...],
+    damage: Damage,
+    cells: Sequence[Cell],
+    decided: dict[tuple[frozenset[int], Place], tuple[Key, float]],
+) -> Outcomes:
+    """Outcomes of one damage over all phases and over whether copies are bad; `decided` is added to."""
     found: Outcomes = {}
     for chance, bad in _bad_copies(tiers):
         for cell in cells:
-            decision = decide(tiers, damage, cell.moment, job.platform, _named(bad))
-            plan = decision.plan
-            ending = _ending(plan, damage)
-            number = next((t.number for t in tiers if t.name == plan.tier), -1)
-            redo = _redo(job, plan, damage, cell) if ending in ("in_place", "go_on") else 0.0
-            share = cell.share * chance
-            _add(found, (plan.tier, number, ending, decision.failed + plan.seconds), share, share * redo)
+            where = (bad, cell.place)
+            if where not in decided:
+                decided[where] = _at(job, tiers, damage, cell, bad)
+            key, redo = decided[where]
+            share = cell.share if chance == 1.0 else cell.share * chance
+            _add(found, key, share, share * redo if redo else 0.0)
     return found
+
+
+def _at(job: Job, tiers: tuple[Tier, ...], damage: Damage, cell: Cell, bad: frozenset[int]) -> tuple[Key, float]:
+    """The outcome at one moment, and the seconds of the step done again."""
+    decision = decide(tiers, damage, cell.moment, job.platform, _named(bad))
+    plan = decision.plan
+    ending = _ending(plan, damage)
+    number = next((t.number for t in tiers if t.name == plan.tier), -1)
+    redo = _redo(job, plan, damage, cell) if ending in ("in_place", "go_on") else 0.0
+    return (plan.tier, number, ending, decision.failed + plan.seconds), redo
 
 
 def _ending(plan: Plan, damage: Damage) -> str:
@@ -196,22 +235,22 @@ def _ending(plan: Plan, damage: Damage) -> str:
     return "go_on" if plan.out else "in_place" if damage.alive else "keep"
 
 
-def _add(found: Outcomes, key: tuple[str, int, str, float], share: float, redo: float) -> None:
+def _add(found: Outcomes, key: Key, share: float, redo: float) -> None:
     old = found.get(key, (0.0, 0.0))
     found[key] = (old[0] + share, old[1] + redo)
 
 
-def _fates(job: Job, damage: Damage) -> list[tuple[float, tuple[Tier, ...], Damage]]:
-    """(weight, tiers, damage) with a page stripe taken out where the burst is not decodable."""
-    hits = damage.pages
+def _fates(job: Job, damage: Damage) -> list[tuple[float, tuple[int, ...], Damage]]:
+    """(weight, tiers by number, damage) with a page stripe taken out where the burst is not decodable."""
+    hits, every = damage.pages, tuple(tier.number for tier in job.tiers)
     stripe = next((t for t in job.tiers if isinstance(t, PageStripe) and hits and hits[0].region in t.regions), None)
     if stripe is None:
-        return [(1.0, job.tiers, damage)]
+        return [(1.0, every, damage)]
     hit = hits[0]
     good = decodable_share(stripe.stripes, hit.rows, hit.to_pages)
     shown = replace(damage, pages=(replace(hit, rows=1, to_pages="same_page"),))
-    without = tuple(t for t in job.tiers if t is not stripe)
-    return [(good, job.tiers, shown), (1.0 - good, without, shown)]
+    without = tuple(number for number in every if number != stripe.number)
+    return [(good, every, shown), (1.0 - good, without, shown)]
 
 
 def _named(bad: frozenset[int]) -> Callable[[Tier], bool]:

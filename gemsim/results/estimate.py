@@ -77,6 +77,25 @@ def ratio_interval(numerator: Floats, denominator: Floats, confidence: float = C
     return Interval(top / bottom, top / bottom - half, top / bottom + half)
 
 
+def paired_ratio_interval(
+    ratio: tuple[Floats, Floats], reference: tuple[Floats, Floats], confidence: float = CONFIDENCE
+) -> Interval:
+    """Difference of two ratios of sums, each (numerator, denominator), over the same replications: jackknife."""
+    values, without = [], []
+    for numerator, denominator in (ratio, reference):
+        rest = denominator.sum() - denominator
+        if denominator.sum() == 0.0:
+            return Interval(math.nan, math.nan, math.nan)
+        values.append(math.fsum(numerator.tolist()) / math.fsum(denominator.tolist()))
+        without.append(np.divide(numerator.sum() - numerator, rest, out=np.full_like(rest, np.nan), where=rest > 0.0))
+    value, n = values[0] - values[1], len(ratio[0])
+    apart = without[0] - without[1]
+    if n < 2 or not np.all(np.isfinite(apart)):
+        return Interval(value, math.nan, math.nan)
+    half = t_quantile(n, confidence) * math.sqrt((n - 1) / n * float(np.sum((apart - apart.mean()) ** 2)))
+    return Interval(value, value - half, value + half)
+
+
 def poisson_interval(events: int, exposure: float, confidence: float = CONFIDENCE) -> Interval:
     """Events per unit of exposure with the exact interval of Garwood (1936)."""
     tail = (1.0 - confidence) / 2.0

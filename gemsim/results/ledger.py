@@ -20,6 +20,7 @@ LEDGER = (
     "planned",
     "other",
 )
+FLEET_LEDGER = ("gpu_s_job", "gpu_s_hot", "gpu_s_warm", "gpu_s_cold", "gpu_s_repair")
 LOST_TO_FAILURES = ("detection", "wasted", "recovery", "restart", "waiting", "degraded")
 _lost = itemgetter(*LOST_TO_FAILURES)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from gemsim.errors import ResultsError
 from gemsim.results.folder import replace_durably, writing
-from gemsim.results.ledger import LEDGER
+from gemsim.results.ledger import FLEET_LEDGER, LEDGER
 
 CLOSURE = 1e-9  # the ledger sums to the wall time within this share of it
 _SECONDS = ("wall_s", *(f"{name}_s" for name in LEDGER), "at_risk_s")
@@ -28,8 +28,9 @@ _COUNTS = (
     *("steps", "failures", "interruptions", "failures_idle", "fallbacks", "rollbacks", "unrecoverable"),
     *("touch_failures", *FLEET),
 )
-_TEXTS = ("by_class", "by_tier", "overhead_by_tier")
-NUMBERS = (*_SECONDS, *_LOSSES, *_COUNTS)
+_TEXTS = ("by_class", "lost_by_class", "by_tier", "overhead_by_tier")
+GPU_SECONDS = (*FLEET_LEDGER, "gpu_s_reserved")
+NUMBERS = (*_SECONDS, *_LOSSES, *GPU_SECONDS, *_COUNTS)
 ROW_COLUMNS = ("point", "replication", *NUMBERS, *_TEXTS)
 
 
@@ -44,6 +45,7 @@ SCHEMA = pa.schema(
         _field("replication", pa.int64(), "1"),
     ]
     + [_field(name, pa.float64(), "s") for name in (*_SECONDS, *_LOSSES)]
+    + [_field(name, pa.float64(), "GPU s") for name in GPU_SECONDS]
     + [_field(name, pa.int64(), "1") for name in _COUNTS]
     + [_field(name, pa.string(), "JSON") for name in _TEXTS]
 )
@@ -55,7 +57,8 @@ def check_row(row: Mapping[str, Any]) -> None:
     extra = [name for name in row if name not in ROW_COLUMNS]
     if missing or extra:
         raise ResultsError(f"a row of a replication has wrong columns: missing {missing}, unknown {extra}")
-    bad = [name for name in NUMBERS if not math.isfinite(row[name]) or row[name] < -CLOSURE * max(row["wall_s"], 0.0)]
+    rounding = CLOSURE * max(row["wall_s"], row["gpu_s_reserved"], 0.0)
+    bad = [name for name in NUMBERS if not math.isfinite(row[name]) or row[name] < -rounding]
     if bad:
         raise ResultsError(f"a row of a replication has numbers that are negative or not finite: {bad}")
     for name in _TEXTS:
@@ -64,6 +67,9 @@ def check_row(row: Mapping[str, Any]) -> None:
     booked = math.fsum(row[f"{name}_s"] for name in LEDGER)
     if wall <= 0.0 or abs(booked - wall) > CLOSURE * wall:
         raise ResultsError(f"the ledger of a replication sums to {booked!r} s; it must be the wall time, {wall!r} s")
+    reserved, held = float(row["gpu_s_reserved"]), math.fsum(row[name] for name in FLEET_LEDGER)
+    if abs(held - reserved) > CLOSURE * reserved:
+        raise ResultsError(f"the fleet ledger of a replication sums to {held!r} GPU-s; {reserved!r} were reserved")
 
 
 class RowStore:

@@ -16,10 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from gemsim.results import estimate
+from gemsim.results import costs, estimate
 from gemsim.results.choice import Candidate, Choice, choose
+from gemsim.results.costs import Bill
 from gemsim.results.estimate import Floats, Interval
 from gemsim.results.families import Family, GroupKey, families
+from gemsim.results.inputs import INPUT_COLUMNS, Inputs, input_columns, input_difference
 from gemsim.results.ledger import LEDGER
 from gemsim.results.rows import FLEET
 from gemsim.results.runs import by_design, recoveries
@@ -28,6 +30,7 @@ RESULT_COLUMNS = (
     *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
     *("fleet_diff", "fleet_diff_lo", "fleet_diff_hi"),
+    *INPUT_COLUMNS,
     *("ettr_analytic", "analytic_kind", "analytic_error", "z_analytic", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
     *("cost_s_per_failure_analytic", "overhead_analytic"),
@@ -42,6 +45,7 @@ RESULT_COLUMNS = (
     *("interruptions", "failures_idle", "planned_stops", "found_early"),
     *("joins_failed", "selections", "borrowed", "retired"),
     *(f"time_{name}" for name in LEDGER),
+    *costs.COLUMNS,
     *("caution", "profile", "modelled", "point"),
 )
 _STATIC = (
@@ -87,6 +91,8 @@ class Point:
     static: Mapping[str, Any] = field(default_factory=dict)
     twin: Mapping[str, Any] = field(default_factory=dict)
     protection: GroupKey = ()  # what it varies of the protection
+    inputs: Inputs | None = None
+    bill: Bill | None = None  # what its GPUs and their energy cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,7 @@ class Summary:
     within: Mapping[tuple[GroupKey, str], Choice]
     jobs: Mapping[str, Choice] = field(default_factory=dict)
     families: Sequence[Family] = ()
+    costs: Sequence[Row] = ()  # a row for each design and category
 
 
 def summarise(
@@ -129,8 +136,10 @@ def summarise(
     choices = {key: _choose(members, rows, runs, require) for key, members in groups.items()}
     for key, members in groups.items():
         _mark(members, rows, choices[key])
+        costs.mark(members, rows, runs, choices[key].reference)
     jobs = {job: _choose(members, rows, runs, require) for job, members in _by_job(points).items()}
-    return Summary(tuple(rows), choices, within, jobs, _families(groups, choices, rows, runs))
+    spent = costs.table([point for point in points if point.id not in failed], runs)
+    return Summary(tuple(rows), choices, within, jobs, _families(groups, choices, rows, runs), spent)
 
 
 def job_named(variant: str) -> str:
@@ -151,10 +160,12 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
     row |= {"variant": point.variant, "feasible": bool(point.id), "reason": point.reason or failure, "point": point.id}
     row |= {"best": False, "tied": False, "replications": 0}
     row |= {name: point.static.get(name) for name in (*_STATIC, *_PROFILE)}
-    row |= {name: point.twin.get(name) for name in _TWIN}
+    row |= {name: point.twin.get(name) for name in _TWIN} | input_columns(point.inputs)
     if run is not None and len(run["wall_s"]):
         row |= _numbers(run)
         row["z_analytic"] = _z(row, _ettr(run))
+        if point.bill is not None:
+            row |= costs.summary(run, point.bill, ettr_analytic=row["ettr_analytic"])
         if any(EXTRAPOLATED in note for note in point.static.get("notes", ())):
             row["caution"] = "; ".join(filter(None, (row["caution"], BEYOND_PROFILE)))
     return row
@@ -231,9 +242,11 @@ def _mark(members: Sequence[Point], rows: Sequence[Row], choice: Choice) -> None
     """Write what a group's choice says into the rows of its points."""
     differences = {rows[index]["point"]: interval for index, interval in choice.differences.items()}
     tied = {rows[index]["point"] for index in choice.tied}
+    reference = next((point.inputs for point in members if point.index == choice.reference), None)
     for point in members:
         if point.id in differences:
             rows[point.index] |= _bounds("ettr_diff", differences[point.id])
+            rows[point.index] |= input_difference(point.inputs, reference)
             rows[point.index]["tied"] = point.id in tied
     if choice.best is not None:
         rows[choice.best]["best"] = True

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, isinf, nan
+from math import inf, nan
 
 from gemsim.costs.profiles import Profile, load_profile
 from gemsim.errors import Infeasible
-from gemsim.failures.classes import FALSE_ALARM
-from gemsim.protection import double
+from gemsim.failures.classes import FALSE_ALARM, FailureClass
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
 from gemsim.protection.interval import optimal_interval
 from gemsim.protection.kinds import Job
-from gemsim.protection.reach import Branch, branches
+from gemsim.protection.recent import Recent
 from gemsim.protection.replica_group import ReplicaGroup
+from gemsim.protection.state import Memory
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Tier
-from gemsim.protection.timeline import Stall, Timeline
+from gemsim.protection.timeline import Timeline
 from gemsim.scenario.failures import classes
+from gemsim.scenario.intervals import Chosen, timeline, with_intervals
 from gemsim.scenario.model import Restart, Scenario
 from gemsim.scenario.nodes import fleet
-from gemsim.scenario.outages import Spares, falls
 from gemsim.scenario.racks import effective
 from gemsim.scenario.shop import refuse_overload
 from gemsim.scenario.state import memory, steps
@@ -34,13 +35,16 @@ from gemsim.units import brief as text
 COMMUNICATOR = (17.0, 16384, 1.376)  # s, GPUs, exponent: through 17 s at 16 k and 200 s at 98 k GPUs (arXiv 2602.00277)
 RARE = 1 / (1000 * 365.25 * 86400)  # failures per second below which a number says no more than "hardly any"
 
+_MEMORY: Recent[Memory] = Recent()
+_CLASSES: Recent[tuple[FailureClass, ...]] = Recent()
+
 
 def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
     """The scenario of one design point. Raises Infeasible when the point cannot exist, ProfileError without a
     profile."""
     profile = load_profile(spec.profile) if profile is None else profile
     cluster = spec.cluster
-    held = memory(spec)
+    held = _MEMORY.of((cluster, spec.workload), (), lambda: memory(spec))
     grid = Grid(
         cluster.gpus,
         min(cluster.gpus, cluster.gpus_per_node),
@@ -54,10 +58,11 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
     slower = sum(tier.overhead().slower for tier in tiers)
     platform = Platform(grid, held, steps(spec, held, slower))
     plan = fleet(spec)
-    fires = classes(spec, grid, plan.spares)
+    fires = _CLASSES.of((cluster, spec.failures), (grid, spec.fleet), lambda: classes(spec, grid, plan.spares))
     plan = effective(plan, fires)
     job = Job(platform, Timeline(platform.steps.length, ()), tiers, fires, spec.restart.mode, cluster.replace)
-    tiers, notes, interval, reach = _intervals(spec, replace(job, timeline=timeline(platform, tiers)))
+    tiers, chosen = with_intervals(replace(job, timeline=timeline(platform, tiers)), restart(spec), plan.spares)
+    notes = _notes(chosen, spec.workload.step)
     built = Scenario(
         platform=platform,
         useful_step=spec.workload.step,
@@ -73,8 +78,8 @@ def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
         stationary=spec.run.start == "stationary",
         profile=profile.id,
         modelled=profile.kind == "modelled",
-        interval_seconds=interval,
-        reach_rate=reach,
+        interval_seconds=chosen[-1].tier.every * spec.workload.step if chosen else nan,
+        reach_rate=chosen[-1].rate if chosen else nan,
         geometry=catalog.gpu(cluster.gpu).geometry if spec.failures.remap_budget else None,
         shrunk=shrunk(spec, tiers),
         remap_now=spec.failures.remap == "now",
@@ -131,61 +136,13 @@ def _fit_memory(tiers: tuple[Tier, ...], free: float) -> None:
         raise Infeasible(f"parity and snapshots need {text(needed, 'bytes')} per GPU, {text(free, 'bytes')} are free")
 
 
-def timeline(platform: Platform, tiers: tuple[Tier, ...]) -> Timeline:
-    """Stalls of all tiers, encodes before saves at a common boundary."""
-    stalls = []
-    for tier in sorted(tiers, key=lambda t: isinstance(t, Checkpoint)):
-        cost = tier.overhead()
-        if cost.every and (cost.stall > 0.0 or cost.keeps_versions):
-            stalls.append(Stall(tier.number, cost.every, cost.stall, cost.every))
-    return Timeline(platform.steps.length, tuple(stalls))
-
-
-def _intervals(spec: StudySpec, job: Job) -> tuple[tuple[Tier, ...], list[str], float, float]:
-    """Set the optimal intervals by the rate of failures that reaches each tier; say what was chosen."""
-    tiers = list(job.tiers)
-    notes: list[str] = []
-    interval, reach = nan, nan
-    for place, tier in enumerate(job.tiers):
-        if not isinstance(tier, Checkpoint):
-            continue
-        held = replace(job, tiers=tuple(tiers))
-        found = branches(held)
-        reach = reaching(found, tier.number) + _fallen(spec, held, found, tier.number)
-        pairs = 0.0 if reach > 0.0 else _pairs(spec, held, found, tier.number)
-        reach += pairs
-        chosen = tier if tier.every else replace(tier, every=best_every(job.timeline, tier, reach))
-        tiers[place] = chosen
-        interval = chosen.every * spec.workload.step
-        alone = " (each during the recovery of another)" if pairs > 0.0 else ""
-        notes.append(_saying(chosen, interval, reach, optimal=not tier.every) + alone)
-    return tuple(tiers), notes, interval, reach
-
-
-def _pairs(spec: StudySpec, job: Job, found: tuple[Branch, ...], number: int) -> float:
-    """Failures per second that roll back to this tier because a stripe is still lacking what another has taken."""
-    times, activation = restart(spec), fleet(spec).spares.activation[0]
-    stripes = [t.cadence.encode for t in job.tiers if isinstance(t, (PageStripe, MemberStripe))]
-
-    def seconds(branch: Branch) -> float:
-        waiting = max(activation if branch.action == "replace" else 0.0, times.device_wait(branch.action))
-        return branch.kind.detect.mean + waiting + times.seconds(branch.damage) + branch.recovery + sum(stripes)
-
-    pairs = double.falls(found, job.tiers, job.platform.grid, seconds)
-    return sum(pair.rate for pair in pairs if pair.number == number)
-
-
-def _fallen(spec: StudySpec, job: Job, found: tuple[Branch, ...], number: int) -> float:
-    """Failures per second that roll back to this tier because too few replica groups are left."""
-    group = next((t for t in job.tiers if isinstance(t, ReplicaGroup)), None)
-    spared = sum(b.rate for b in found if b.ending == "go_on")
-    if group is None or spared == 0.0:
-        return 0.0
-    without = branches(replace(job, tiers=tuple(t for t in job.tiers if t is not group)))
-    share = (reaching(without, number) - reaching(found, number)) / spared
-    plan = fleet(spec).spares
-    spares = Spares(plan.nodes, plan.activation[0])
-    return max(0.0, share) * falls(found, group, job.platform.grid, restart=restart(spec), spares=spares)
+def _notes(chosen: Sequence[Chosen], step: float) -> list[str]:
+    """What was chosen, for each tier that saves."""
+    return [
+        _saying(one.tier, one.tier.every * step, one.rate, optimal=one.optimal)
+        + (" (each during the recovery of another)" if one.pairs else "")
+        for one in chosen
+    ]
 
 
 def _saying(tier: Checkpoint, interval: float, rate: float, *, optimal: bool) -> str:
@@ -203,19 +160,3 @@ def _reached(rate: float) -> str:
         rare = "hardly any failure, under one in 1,000 years," if rate > 0.0 else "no failure"
         return f"{rare} rolls back to it"
     return f"{rate * 86400:.3g} failures per day roll back to it"
-
-
-def reaching(found: tuple[Branch, ...], number: int) -> float:
-    """Failures per second that end in a roll-back to this tier."""
-    return sum(b.rate * b.kind.striking for b in found if b.number == number and b.ending == "roll_back")
-
-
-def best_every(running: Timeline, tier: Checkpoint, rate: float) -> int:
-    """Steps between saves at the exact renewal optimum for `rate` roll-backs per second; no save begins before the last
-    is written."""
-    others = sum(s.seconds / s.every for s in running.stalls if s.tier != tier.number)
-    pace = running.step + others  # encodes included
-    best = optimal_interval(tier.blocked, rate) if rate > 0.0 else float("inf")
-    if isinf(best):
-        return NEVER
-    return max(1, round(best / pace), -int(-tier.lag // pace))

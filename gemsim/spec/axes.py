@@ -93,7 +93,7 @@ def _values(tree: Tree, drafts: list[Draft], rows: list[Row]) -> list[Problem]:
     problems: dict[Problem, None] = {}
     for draft in drafts:
         for row in rows[: _TRIED_AT_MOST // len(drafts)]:
-            trial = Draft(tree, draft.raw)
+            trial = Draft(tree, draft.raw, settle=False)
             trial.origins = []
             for path, value, source in row:
                 try:

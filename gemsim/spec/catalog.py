@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from gemsim import resources
 from gemsim.errors import ProfileError
 from gemsim.failures.memory import Geometry
-from gemsim.spec.types import Bandwidth, Flops, Gpus, Model, PositiveBytes
+from gemsim.spec.types import Bandwidth, Flops, Gpus, Model, PositiveBytes, Power
 from gemsim.spec.yaml import read_tree
 
 
@@ -28,13 +28,14 @@ class HbmSpec(Model):
 
 
 class GpuSpec(Model):
-    """One GPU type: memory in bytes, bandwidths in bytes per second, dense BF16 speed in FLOP/s."""
+    """One GPU type: memory in bytes, bandwidths in bytes per second, dense BF16 speed in FLOP/s, most power in W."""
 
     memory: PositiveBytes
     hbm: HbmSpec
     hbm_bandwidth: Bandwidth
     nvlink_bandwidth: Bandwidth
     peak_flops: Flops
+    tdp: Power
     source: str
     notes: str = ""
 
@@ -57,12 +58,17 @@ def gpu(name: str) -> GpuSpec:
 
 def mix_names() -> list[str]:
     """The failure mixes of the catalog."""
-    return sorted(path.stem for path in (resources.published() / "failures").glob("*.yaml"))
+    return list(_names(resources.published() / "failures"))
 
 
 def system_names() -> list[str]:
     """The named systems of the catalog."""
-    return sorted(path.stem for path in (resources.published() / "systems").glob("*.yaml"))
+    return list(_names(resources.published() / "systems"))
+
+
+@cache
+def _names(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
 
 
 @cache

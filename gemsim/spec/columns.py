@@ -8,7 +8,7 @@ LEDGER = (
     "productive", "overhead", "detection", "wasted", "recovery", "restart", "waiting", "degraded", "planned", "other",
 )  # fmt: skip
 
-Measure = Literal["share", "time", "count", "text"]
+Measure = Literal["share", "time", "count", "money", "text"]  # money: a number of the currency of prices
 
 COLUMN_MEASURES: dict[str, Measure] = {
     "variant": "text",
@@ -27,6 +27,13 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "fleet_diff": "share",
     "fleet_diff_lo": "share",
     "fleet_diff_hi": "share",
+    "ettr_input_lo": "share",
+    "ettr_input_hi": "share",
+    "ettr_diff_input_lo": "share",
+    "ettr_diff_input_hi": "share",
+    "input_draws": "count",
+    "input_failures": "count",
+    "input_note": "text",
     "ettr_analytic": "share",
     "analytic_kind": "text",
     "analytic_error": "share",
@@ -71,6 +78,22 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "borrowed": "count",
     "retired": "count",
     **{f"time_{category}": "share" for category in LEDGER},
+    "lost_gpu_h_per_run": "count",
+    "lost_gpu_h_per_run_lo": "count",
+    "lost_gpu_h_per_run_hi": "count",
+    "lost_gpu_h_per_failure": "count",
+    "cost_per_useful_gpu_hour": "money",
+    "cost_per_useful_gpu_hour_lo": "money",
+    "cost_per_useful_gpu_hour_hi": "money",
+    "cost_per_useful_gpu_hour_analytic": "money",
+    "cost_diff": "money",
+    "cost_diff_lo": "money",
+    "cost_diff_hi": "money",
+    **{f"{name}{end}": "money" for name in ("cost_per_run", "lost_cost_per_run") for end in ("", "_lo", "_hi")},
+    "lost_cost_per_failure": "money",
+    **{f"{name}{end}": "count" for name in ("energy_kwh_per_run", "lost_kwh_per_run") for end in ("", "_lo", "_hi")},
+    "lost_kwh_per_failure": "count",
+    **{f"co2_kg_per_run{end}": "count" for end in ("", "_lo", "_hi")},
     "caution": "text",
     "profile": "text",
     "modelled": "text",
@@ -79,5 +102,7 @@ COLUMN_MEASURES: dict[str, Measure] = {
 JUDGED = (  # against the best of those that meet the bounds
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi"),
     *("fleet_diff", "fleet_diff_lo", "fleet_diff_hi"),
+    *("ettr_diff_input_lo", "ettr_diff_input_hi"),
+    *("cost_diff", "cost_diff_lo", "cost_diff_hi"),
 )
 SUMMARY_COLUMNS: tuple[str, ...] = tuple(COLUMN_MEASURES)

@@ -22,7 +22,7 @@ from gemsim.spec.yaml import Path, Tree, dotted
 
 def point_of(raw: dict[str, Any]) -> dict[str, Any]:
     """A raw study without what it varies: the raw form of a design point."""
-    return {key: value for key, value in raw.items() if key not in ("sweep", "compare", "quick")}
+    return {key: value for key, value in raw.items() if key not in ("sweep", "compare", "quick", "uncertain")}
 
 
 def in_order(problems: list[Problem]) -> list[Problem]:
@@ -34,14 +34,16 @@ def in_order(problems: list[Problem]) -> list[Problem]:
 
 
 class Draft:
-    """The raw tree of one design point in the making."""
+    """The raw tree of one design point in the making; uncertain inputs have their nominal values unless told not to."""
 
-    def __init__(self, tree: Tree, raw: dict[str, Any] | None = None) -> None:
+    def __init__(self, tree: Tree, raw: dict[str, Any] | None = None, *, settle: bool = True) -> None:
         self.tree = tree
         given = tree.data if raw is None else raw
         self.raw = normalised(given)
         self.named = _named(given.get("protection"), ("protection",))
         self.origins: list[tuple[Path, Path]] = []
+        for path, value in tree.nominal.items() if settle else ():
+            assign(self.raw, locate(self.raw, path), value)
 
     def put(self, path: str, value: Any, source: Path) -> None:
         """Put a value at a path; `source` is its place in the file. Raises ValueRefused where there is no such path."""
@@ -51,8 +53,14 @@ class Draft:
         if place == ("protection",):
             self.origins += _named(value, source)
 
-    def check(self) -> tuple[StudySpec | None, list[Problem]]:
-        """The spec and no problems, or None and all that is wrong."""
+    def check(self, known: StudySpec | None = None) -> tuple[StudySpec | None, list[Problem]]:
+        """The spec and no problems, or None and all that is wrong. `known`: of the tree without what was put in; its
+        sections are not read again where nothing was."""
+        if known is not None:
+            try:
+                return StudySpec.model_validate(self._read(known)), []
+            except ValidationError:
+                pass  # what is wrong is found in the plain tree
         try:
             return StudySpec.model_validate(self.raw), []
         except ValidationError as error:
@@ -71,6 +79,18 @@ class Draft:
         found += _across(self.raw)
         problems = [self.problem(one) for one in found if not self._follows(one.path)]
         return None, in_order(problems)
+
+    def _read(self, known: StudySpec) -> dict[str, Any]:
+        """The raw tree, with the sections and tiers that are as they were in the place of what they were read from."""
+        changed = {place[:1] for place, _ in self.origins}
+        raw = {key: value if (key,) in changed else getattr(known, key) for key, value in self.raw.items()}
+        tiers = self.raw.get("protection")
+        if ("protection",) in changed and isinstance(tiers, list) and len(tiers) == len(known.protection):
+            whole = any(len(place) < 2 for place, _ in self.origins if place[0] == "protection")
+            touched = {place[1] for place, _ in self.origins if place[0] == "protection" and len(place) > 1}
+            if not whole:
+                raw["protection"] = [tier if at in touched else known.protection[at] for at, tier in enumerate(tiers)]
+        return raw
 
     def _follows(self, path: Path) -> bool:
         """Whether a finding follows from a fault of the file itself at, above or below its path."""

@@ -15,6 +15,7 @@ from typing import Any
 from gemsim.errors import Problem, StudyError, ValueRefused, show
 from gemsim.spec.axes import check_axes
 from gemsim.spec.draft import Draft, in_order, point_of
+from gemsim.spec.lifting import lift
 from gemsim.spec.quick import with_quick, without_quick
 from gemsim.spec.study import StudySpec
 from gemsim.spec.yaml import Path, Position, Tree, dotted, read_tree
@@ -71,6 +72,7 @@ def parse_study(content: bytes, file: str | FilePath, *, quick: bool = False) ->
                 (1, 1), (), f"not a mapping ({show(tree.data)})", "a mapping with title, cluster, workload, …"
             )
         raise StudyError(tree.problems)
+    laws = lift(tree)
     problems, checked, known = list(tree.problems), [], frozenset[str]()
     for form in (without_quick(tree), with_quick(tree)):
         spec, found = Draft(form).check()
@@ -82,6 +84,7 @@ def parse_study(content: bytes, file: str | FilePath, *, quick: bool = False) ->
     form, spec, partial = checked[quick]
     if problems or spec is None:
         raise StudyError(in_order(problems))
+    spec = spec.model_copy(update={"uncertain": laws})
     return LoadedStudy(FilePath(file), form, spec, partial, bool(tree.data.get("quick")))
 
 
@@ -112,7 +115,7 @@ def resolve_point(loaded: LoadedStudy, assignments: Mapping[str, Any]) -> StudyS
             if path not in loaded.partial:
                 where = loaded.tree.where(source, key=True)
                 problems.append(Problem(where, dotted(source), refused.what, refused.allowed, refused.todo))
-    spec, found = draft.check()
+    spec, found = draft.check(loaded.spec)
     if problems or found or spec is None:
         raise StudyError(in_order(problems + found))
     return spec

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -21,7 +22,7 @@ from gemsim.spec.systems import written_out
 from gemsim.spec.types import Model, closest
 
 Raw = dict[str, Any]
-SECTIONS = ("cluster", "workload", "restart", "failures", "fleet", "protection", "profile", "run")
+SECTIONS = ("cluster", "workload", "restart", "failures", "fleet", "protection", "prices", "profile", "run")
 LISTS: dict[tuple[str, ...], tuple[type[Model], str]] = {  # where a list of named parts stands, and what one is called
     ("failures", "classes"): (FailureClassSpec, "failure class"),
     ("fleet", "repair", "stages"): (StageSpec, "stage"),
@@ -32,8 +33,20 @@ _PAIRED = ("run.seed", "run.replications")
 
 def normalised(raw: Raw) -> Raw:
     """A deep copy with short forms written out and empty optional sections left out."""
-    tree = {key: copy.deepcopy(value) for key, value in raw.items()}
-    for key in ("sweep", "compare", "quick", "require", "restart", "fleet", "protection", "notes", "profile"):
+    tree = {key: _copy(value) for key, value in raw.items()}
+    for key in (
+        "sweep",
+        "compare",
+        "quick",
+        "require",
+        "uncertain",
+        "restart",
+        "fleet",
+        "protection",
+        "prices",
+        "notes",
+        "profile",
+    ):
         if tree.get(key, ...) is None:
             del tree[key]
     for section, key in _SHORT.items():
@@ -42,6 +55,13 @@ def normalised(raw: Raw) -> Raw:
     if "protection" in tree:
         tree["protection"] = _tiers(tree["protection"])
     return tree
+
+
+def _copy(value: Any) -> Any:
+    """A deep copy of plain data: what is neither mapping nor list cannot be changed."""
+    if isinstance(value, dict):
+        return {key: _copy(one) for key, one in value.items()}
+    return [_copy(one) for one in value] if isinstance(value, list) else value
 
 
 def _tiers(value: Any) -> Any:
@@ -65,7 +85,8 @@ def submodel(annotation: Any) -> type[Model] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Model) else None
 
 
-def fields_of(model: type[Model]) -> dict[str, type[Model] | None]:
+@cache
+def fields_of(model: type[Model]) -> Mapping[str, type[Model] | None]:
     """The keys of a model as they stand in a file, each with the model beneath it."""
     fields = {info.alias or name: submodel(info.annotation) for name, info in model.model_fields.items()}
     return {key: below for key, below in fields.items() if not (key == "kind" and issubclass(model, Tier))}

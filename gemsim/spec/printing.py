@@ -21,9 +21,10 @@ from gemsim.spec.systems import names_system, origins, system, system_of, writte
 from gemsim.spec.types import Model
 
 GIVEN = "given"
+NOMINAL = "the nominal value of its law (uncertain, below)"
 _NO_SWEEP: dict[str, Any] = {"grid": {}, "zip": {}}
 _SHORT_FORM = {"spare_nodes", "spare_activation"}  # of cluster, where fleet.spares says it all
-_VARIED = ("sweep", "compare", "quick")
+_VARIED = ("sweep", "compare", "quick", "uncertain")
 
 
 def canonical(spec: StudySpec) -> dict[str, Any]:
@@ -83,7 +84,8 @@ def explain(loaded: LoadedStudy) -> list[Explained]:
             rows += _mix_rows(spec.failures.mix)
         if part in ("failures", "fleet"):
             rows += implied(spec, part)
-    return rows
+    rows = [row._replace(origin=NOMINAL) if row.path in spec.uncertain else row for row in rows]
+    return rows + [Explained(f"uncertain.{path}", str(law), law.source) for path, law in spec.uncertain.items()]
 
 
 def _cluster(spec: StudySpec) -> list[Explained]:

@@ -14,15 +14,19 @@ from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
 from gemsim.spec.failures import FailuresSpec
 from gemsim.spec.fleet import FleetSpec
+from gemsim.spec.prices import PricesSpec
 from gemsim.spec.protection.kinds import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
 from gemsim.spec.systems import expand, names_system
-from gemsim.spec.types import Label, Model, SelfRead, refuse_unknown, sourced
+from gemsim.spec.types import Label, Model, SelfRead, closest, sourced
+from gemsim.spec.uncertain import Law
+from gemsim.spec.uncertain_text import Laws
 from gemsim.spec.workload import ParallelSpec, WorkloadSpec
 
 MOST_POINTS = 1_000_000
 _OPERATORS = ("<=", ">=", "<", ">")
+_OFTEN = ("ettr", "memory_overhead", "step_overhead", "unrecoverable_per_run_hi", "cost_per_useful_gpu_hour")
 
 
 class Requirement(NamedTuple):
@@ -44,7 +48,9 @@ class Requirement(NamedTuple):
 
 def _requirement(column: str, bound: Any) -> Requirement:
     numeric = [name for name, measure in COLUMN_MEASURES.items() if measure != "text" and name not in JUDGED]
-    refuse_unknown(column, numeric, "summary column")
+    if column not in numeric:  # there are too many to name
+        allowed = f"a number of summary.csv, such as {', '.join(_OFTEN)}; docs/model.md has all"
+        raise ValueRefused(f"unknown summary column ({show(column)})", allowed, closest(str(column), numeric))
     if isinstance(bound, Requirement):
         return bound
     match = re.fullmatch(r"\s*(<=|>=|<|>)\s*(.+)", bound) if isinstance(bound, str) else None
@@ -62,7 +68,7 @@ def _requirement(column: str, bound: Any) -> Requirement:
 
 def _measure(column: str) -> units.Dimension:
     measure = COLUMN_MEASURES[column]
-    return "count" if measure == "text" else measure
+    return "count" if measure == "text" or measure == "money" else measure
 
 
 class _Requirements(SelfRead):
@@ -157,7 +163,7 @@ Tiers = Annotated[tuple[Annotated[TierSpec, BeforeValidator(read_tier)], ...], B
 
 
 class StudySpec(Model):
-    """One study, or one design point of it (then without sweep, compare and quick)."""
+    """One study, or one design point of it (then without sweep, compare, quick and uncertain)."""
 
     title: str
     notes: str = ""
@@ -167,9 +173,11 @@ class StudySpec(Model):
     failures: FailuresSpec
     fleet: FleetSpec = sourced("cluster.spare_nodes; nothing else", default_factory=FleetSpec)
     protection: Tiers = sourced("nothing is protected", ())
+    uncertain: Annotated[dict[str, Law], Laws()] = Field(default_factory=dict)
     sweep: SweepSpec = Field(default_factory=SweepSpec)
     compare: dict[Annotated[str, Label()], dict[str, Any]] = Field(default_factory=dict)
     require: Annotated[dict[str, Requirement], _Requirements()] = Field(default_factory=dict)
+    prices: PricesSpec | None = None
     profile: str = sourced("by GPU type", default_factory=_default_profile)
     run: RunSpec
     quick: dict[str, Any] = Field(default_factory=dict)

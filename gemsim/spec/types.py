@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema, core_schema
 from gemsim import units
 from gemsim.errors import UnitError, ValueRefused, show
 
+_LONGEST_LIST = 700  # characters
 YEARS_100 = 100 * 365.25 * 86400.0
 
 
@@ -52,7 +53,17 @@ def refuse_unknown(name: object, known: Iterable[str], what: str) -> str:
     names = list(known)
     if isinstance(name, str) and name in names:
         return name
-    raise ValueRefused(f"unknown {what} ({show(name)})", "one of " + ", ".join(names), closest(str(name), names))
+    raise ValueRefused(
+        f"unknown {what} ({show(name)})", f"one of {_listed(str(name), names)}", closest(str(name), names)
+    )
+
+
+def _listed(name: str, names: list[str]) -> str:
+    """The names, or of many the likeliest, so that a line stays one."""
+    if len(", ".join(names)) <= _LONGEST_LIST:
+        return ", ".join(names)
+    near = difflib.get_close_matches(name[:64], names, n=12, cutoff=0.0)
+    return f"{', '.join(near)}, … ({len(names)} in all)"
 
 
 class SelfRead:
@@ -208,6 +219,8 @@ Bytes = Annotated[float, Quantity("bytes", 0.0, 1e18)]
 PositiveBytes = Annotated[float, Quantity("bytes", 0.0, 1e18, above=True)]
 Bandwidth = Annotated[float, Quantity("bandwidth", 0.0, 1e18, above=True)]
 Flops = Annotated[float, Quantity("flops", 0.0, 1e21, above=True)]
+Power = Annotated[float, Quantity("power", 0.0, 1e6)]
+Carbon = Annotated[float, Quantity("carbon", 0.0, 1e-6)]
 Share = Annotated[float, Quantity("share", 0.0, 1.0)]
 PositiveShare = Annotated[float, Quantity("share", 0.0, 1.0, above=True)]
 Number = Annotated[float, Quantity("count", 0.0, 1e18, above=True)]

@@ -32,7 +32,8 @@ _TAG = "tag:yaml.org,2002:"
 class Tree:
     """A file as plain data; `values` and `keys` map a path to the line and column of its value and of its key.
 
-    `faults` are the paths of the problems: what is there is None, and says nothing about the study.
+    `faults` are the paths of the problems: what is there is None, and says nothing about the study. `nominal` are
+    values of uncertain inputs, by dotted path, that the file does not write.
     """
 
     file: str
@@ -41,6 +42,7 @@ class Tree:
     keys: dict[Path, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     faults: list[Path] = field(default_factory=list)
+    nominal: dict[str, Any] = field(default_factory=dict)
 
     def where(self, path: Path, *, key: bool = False) -> str:
         """`file:line:col` of a path (of its key if asked), or of the nearest part of it that is in the file."""

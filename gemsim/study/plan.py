@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gemsim.analytic.optimum import optimum
+from gemsim.analytic.optimum import HOPELESS, optimum
 from gemsim.analytic.run import predict
 from gemsim.analytic.unseen import said
 from gemsim.engine.run import simulate
@@ -15,9 +15,13 @@ from gemsim.scenario.describe import outside
 from gemsim.scenario.waiting import waits
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, study_hash
-from gemsim.study.design import designs_of
+from gemsim.study.design import DesignPoint, designs_of, short_names
+from gemsim.study.explain import Explanation, explain
+from gemsim.study.money import bill_of
 from gemsim.study.points import Model
+from gemsim.study.remedies import remedies
 from gemsim.study.sweep import Plan
+from gemsim.study.uncertain import LEAST_DRAWS, over_inputs
 
 
 def described(scenario: Scenario) -> dict[str, Any]:
@@ -28,11 +32,12 @@ def described(scenario: Scenario) -> dict[str, Any]:
     return {**static, **best, **beside, "notes": notes}
 
 
-MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate)
+MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate, bill=bill_of)
 
 
-def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> Plan:
-    """What `loaded` asks for; `seed` and `replications` stand in for the study's own where given."""
+def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, quick: bool = False) -> Plan:
+    """What `loaded` asks for; `seed` and `replications` stand in for the study's own where given, and a `quick` one
+    draws its uncertain inputs seldom."""
     spec = loaded.spec
     run = spec.run.model_copy(
         update={
@@ -41,6 +46,7 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> 
         }
     )
     spec = spec.model_copy(update={"run": run})
+    wanted = LEAST_DRAWS if quick else None
     return Plan(
         designs=designs_of(loaded),
         resolve=partial(resolve_point, loaded),
@@ -48,7 +54,28 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None) -> 
         replications=run.replications,
         require=spec.require,
         study_text=canonical_yaml(spec),
+        inputs=partial(over_inputs, loaded, MODEL, run.seed, wanted=wanted) if spec.uncertain else None,
         facts={"study": loaded.path.name, "title": spec.title, "study_hash": study_hash(spec)},
+    )
+
+
+def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, replications: int | None) -> Explanation:
+    """One design point explained. Raises Infeasible where it cannot exist."""
+    scenario = build(resolve_point(loaded, design.assignments))
+    run, about = loaded.spec.run, described(scenario)
+    used = run.seed if seed is None else seed
+    names = short_names(list(design.columns))
+    swept = [f"{names[path]}={value}" for path, value in design.columns.items() if value != ""]
+    laws = loaded.spec.uncertain
+    nominal = [f"Uncertain inputs stand at their nominal values here: {', '.join(laws)}"] if laws else []
+    return explain(
+        scenario,
+        title=loaded.spec.title,
+        label=" ".join(([design.variant] if design.variant else []) + swept) or "the study as it stands",
+        seed=used,
+        replications=run.replications if replications is None else replications,
+        notes=[*about["notes"], *nominal],
+        remedies=remedies(loaded, design.assignments, seed=used) if about.get("optimum_ettr", 1.0) < HOPELESS else (),
     )
 
 

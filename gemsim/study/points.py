@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gemsim.errors import GemsimError, NotCovered, StudyError
+from gemsim.results.costs import Bill
 from gemsim.results.summary import Point
 from gemsim.study.design import DesignPoint
 from gemsim.study.executors import Simulate
@@ -22,6 +23,7 @@ class Model:
     describe: Callable[[Any], Mapping[str, Any]]
     predict: Callable[[Any], Mapping[str, Any]]
     simulate: Simulate
+    bill: Callable[[Any, Any], Bill | None] = lambda spec, scenario: None  # what the GPUs of a point cost
 
 
 def realise(
@@ -39,12 +41,14 @@ def realise(
     for design in designs:
         bare = Point(design.index, design.columns, design.variant, design.group, protection=design.protection)
         try:
-            scenario = model.build(resolve(design.assignments))
+            spec = resolve(design.assignments)
+            scenario = model.build(spec)
             id_ = str(scenario.id)
             if id_ not in known:
                 known[id_] = replace(bare, id=id_, static=model.describe(scenario), twin=_twin(model, scenario))
                 scenarios[id_] = scenario
-            points.append(replace(bare, id=id_, static=known[id_].static, twin=known[id_].twin))
+            bill = model.bill(spec, scenario)
+            points.append(replace(bare, id=id_, static=known[id_].static, twin=known[id_].twin, bill=bill))
         except GemsimError as error:
             points.append(replace(bare, reason=_reason(error)))
         except Exception as error:

@@ -39,6 +39,7 @@ class Plan:
     require: Require
     study_text: str  # the resolved study, canonical
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the provenance
+    inputs: Callable[[Sequence[Point], Sequence[DesignPoint]], list[Point]] | None = None  # over the uncertain inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,9 @@ def sweep(
     point is feasible. A point whose simulation fails is reported, and the rest goes on.
     """
     points, scenarios, faults = realise(plan.designs, plan.resolve, model)
+    if plan.inputs is not None:
+        report.say("what the inputs leave open: the closed form over draws of them")
+        points = plan.inputs(points, plan.designs)
     with locked(folder):
         store = RowStore(folder / "rows")
         store.clean()
@@ -84,6 +88,7 @@ def sweep(
         failures = {id_: run.reason(id_) for id_ in run.failures}
         summary = summarise(points, store.read(), replications=plan.replications, require=plan.require, failed=failures)
         write_text(folder / "summary.csv", to_csv(summary.rows))
+        write_text(folder / "costs.csv", to_csv(summary.costs))
     if not scenarios and not faults:
         raise GemsimError(f"no design point is feasible; the first is not because: {points[0].reason}")
     return SweepResult(plan, folder, points, summary, failures, run.added)

@@ -16,8 +16,10 @@ from gemsim.results.summary import EXTRAPOLATED, Row
 from gemsim.scenario.racks import SPARES_NOTE
 from gemsim.study.advice import Group, advice, cautions, pages, recovered, verdict
 from gemsim.study.ceiling import ceiling
+from gemsim.study.certainty import certainty
 from gemsim.study.design import short_names
 from gemsim.study.matrix import matrices
+from gemsim.study.money import bills
 from gemsim.study.page import TITLE, Page
 from gemsim.study.ranking import rankings
 from gemsim.study.shares import percent
@@ -56,6 +58,7 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
             page.show(block.table)
     if not alone:
         _say_fleets(page, answers)
+    page.say(*bills(groups, titles, result.summary.costs))
     page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
     page.say(*_extrapolated(groups), *_failed(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
@@ -102,7 +105,7 @@ def _lines(group: Group, taken: Collection[int] | None) -> list[str]:
         return [verdict(group)]
     short = taken is not None and group.choice.reference not in taken
     judged = [] if taken is not None and group.best is not None else [verdict(group)]
-    return [*judged, *_best_facts(group, spares=not short), *advice(group), ceiling(group)]
+    return [*judged, *certainty(group), *_best_facts(group, spares=not short), *advice(group), ceiling(group)]
 
 
 def groups_of(result: SweepResult) -> list[Group]:

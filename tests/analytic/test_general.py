@@ -129,7 +129,7 @@ def test_one_stall_is_the_form_of_section_six(
     segment = renewal.in_place_segment(tau, delta, in_place=[(a, stall)], roll_back=b, restart=restart)
     found = renewal.general_ettr(tau, delta, restarting=[(b, restart)], in_place=[(a, stall)])
     assert found == pytest.approx(tau / segment, rel=1e-11)
-    success = renewal.stall_success(stall, in_place=a, roll_back=b)
+    success = renewal.mean_stall_success([(a, stall)], roll_back=b)
     thinned = renewal.interruptions(restarting=[(b, restart)], in_place=[(a, stall)]).roll_back
     assert thinned == pytest.approx(b + a * (1 - success), rel=1e-9)
 

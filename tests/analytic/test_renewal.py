@@ -132,9 +132,9 @@ def test_several_stalls_that_replace_each_other() -> None:
 
 @given(a=st.just(0.0) | st.floats(1e-15, 1e-2), b=st.floats(0.0, 1e-2), stall=st.floats(0.0, 5e3))
 def test_stall_success_is_a_probability_and_one_without_roll_backs(a: float, b: float, stall: float) -> None:
-    success = renewal.stall_success(stall, in_place=a, roll_back=b)
+    success = renewal.mean_stall_success([(a, stall)], roll_back=b)
     assert 0.0 <= success <= 1.0
-    assert renewal.stall_success(stall, in_place=a, roll_back=0.0) == 1.0
+    assert renewal.mean_stall_success([(a, stall)], roll_back=0.0) == 1.0
     split = [(a / 2, stall), (a / 2, stall)]
     assert renewal.mean_stall_success(split, roll_back=b) == pytest.approx(success, abs=1e-14)
 

@@ -53,7 +53,8 @@ def test_kept_restarts_that_cut_off_writes_as_played() -> None:
         if back:
             lost, carried = lost + carried, 0.0
     played = (work.sum() - lost) / run.sum()
-    said = renewal.general_ettr(tau, delta, restarting=[(b, 0.0)], keeping=[(k, 0.0)], write_lag=lag, cut_off=True)
+    factor = cut_off_writes(tau, delta, roll_back=b, keep=k, lag=lag)
+    said = renewal.general_ettr(tau, delta, restarting=[(b, 0.0)], keeping=[(k, 0.0)], write_lag=lag, factor=factor)
     assert said == pytest.approx(played, rel=0.01)
     goes_on = renewal.general_ettr(tau, delta, restarting=[(b, 0.0)], keeping=[(k, 0.0)], write_lag=lag)
     assert abs(goes_on / played - 1.0) > 0.02

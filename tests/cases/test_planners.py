@@ -5,22 +5,18 @@ Closed forms are tested in tests/analytic; patterns of loss are enumerated in te
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gemsim.analytic.run import predict
-from gemsim.cli.main import main
 from gemsim.engine.run import simulate
 from gemsim.scenario import Scenario, build
 from gemsim.spec.loading import parse_study, resolve_point
 from tests import statcheck
 from tests.engine.small import Hit, checkpoint, recovered, run, scenario
 from tests.faults import must_reject, replaced
-from tests.fleet.fleet_jobs import Blow, job, play
 
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 
@@ -105,61 +101,6 @@ def test_case_7_bad_copies_that_are_taken_for_good_ones_are_noticed(seed: int) -
         lambda: check_bad_copies(0.5, seed),
         replaced("gemsim.engine.recovery:Recovery._copy_is_bad", lambda _: lambda *_: False),
     )
-
-
-# ---------------------------------------------------------------- case 11: spot notice of 30 to 120 s
-
-
-SPOT = {"name": "spot", "scope": "planned", "rate": "1 / 1000 d", "gpus": 16, "action": "none", "stop": "300 s"}
-SAVES = {"BLOOM": 40, "8B": 394, "CPU memory": 10}
-
-
-@pytest.mark.parametrize(
-    ("save", "notice", "fits"),
-    [("BLOOM", 120, True), ("BLOOM", 30, False), ("8B", 120, False), ("8B", 30, False), ("CPU memory", 120, True),
-     ("CPU memory", 30, True)],
-)  # fmt: skip
-def test_case_11_a_spot_notice_is_used_if_the_save_fits(save: str, notice: int, fits: bool) -> None:
-    """ray-project/ray/issues/63968: AWS gives 120 s, GKE about 30 s; the save fits or the last periodic one serves.
-    Taken away at 2,907 s, of which the last periodic save lies hundreds behind."""
-    target = "cpu_memory" if save == "CPU memory" else "remote"
-    tier = checkpoint(target, write=f"{SAVES[save]} s", interval="1000 s")
-    row = play(job(tier, kinds=[{**SPOT, "notice": f"{notice} s"}]), Blow("spot", 2907.0))
-    assert row["planned_stops"] == 1
-    if fits:
-        assert row["wasted_s"] <= 10.0  # the step in progress
-        assert row["planned_s"] == pytest.approx(300.0 + SAVES[save])
-    else:
-        assert row["wasted_s"] > 100.0
-        assert row["planned_s"] == pytest.approx(300.0)
-
-
-SPOT_NODES = """
-title: 64 spot nodes, of which one goes every 92 s
-cluster: {gpus: 512, gpu: h100-80gb, storage: {write: 2 TB/s, read: 7 TB/s}}
-workload: {parameters: 7e9, parallel: {tensor: 8, data: 64}, step: 1 s}
-restart: {mode: all_processes, process: 0 s, communicator: 0 s, warmup: 0 s, reboot: 0 s}
-failures: {classes: [{name: spot, scope: node, rate: 0.61 / node h, detect: 0 s, action: reboot}]}
-protection: [checkpoint: {target: remote, mode: sync, write: 40 s, read: 0 s, interval: optimal}]
-run: {horizon: 1 d, replications: 2}
-"""
-
-
-@pytest.mark.parametrize(
-    ("write", "process", "ettr"), [("40 s", "0 s", 0.33), ("40 s", "5 min", 0.013), ("394 s", "0 s", 0.005)]
-)
-def test_case_11_no_periodic_saving_works_on_spot_nodes(
-    write: str, process: str, ettr: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Bamboo p3: 0.61 preemptions per node-hour. The best periodic saving, and the sentence on what would work."""
-    text = SPOT_NODES.replace("write: 40 s", f"write: {write}").replace("process: 0 s", f"process: {process}")
-    assert predict(study(text))["ettr_analytic"] == pytest.approx(ettr, rel=0.08)
-    path = tmp_path / "spot.yaml"
-    path.write_text(text)
-    assert main(["sweep", str(path), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Periodic saving alone does not work here" in shown
-    assert "recover without a roll-back (peer copies, stripes across nodes, replica groups)" in shown
 
 
 # ---------------------------------------------------------------- case 13: time-out shorter than the recovery

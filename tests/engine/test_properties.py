@@ -73,6 +73,12 @@ def judge(of: Scenario, row: Row) -> None:
     assert row["cost_failures_s"] == pytest.approx(sum(row[f"{name}_s"] for name in LOST_TO_FAILURES), abs=1e-6)
     by_class = json.loads(row["by_class"])
     assert sum(cost for _, cost in by_class.values()) == pytest.approx(row["cost_failures_s"], abs=1e-6)
+    lost = json.loads(row["lost_by_class"])
+    assert {name: pytest.approx(cost, abs=1e-6) for name, (_, cost) in by_class.items() if name in lost} == {
+        name: sum(tiers.values()) for name, tiers in lost.items()
+    }
+    assert all(cost == 0.0 for name, (_, cost) in by_class.items() if name not in lost)
+    assert set().union(*lost.values()) <= {t.name for t in of.tiers} | {"held", "start", "remap", "slow", "wait"}
     assert sum(count for count, _ in by_class.values()) == sum(json.loads(row["by_tier"]).values())
     overheads = json.loads(row["overhead_by_tier"])
     assert sum(overheads.values()) == pytest.approx(row["overhead_s"], abs=1e-6)

@@ -162,6 +162,10 @@ def judge(of: Scenario, row: Row) -> None:
     lost = sum(row[f"{name}_s"] for name in LOST_TO_FAILURES)
     assert row["cost_failures_s"] == pytest.approx(lost - on_purpose, abs=1e-5)
     assert sum(cost for _, cost in by_class.values()) == pytest.approx(lost, abs=1e-5)
+    told = {name: sum(tiers.values()) for name, tiers in json.loads(row["lost_by_class"]).items()}
+    assert {name: told.get(name, 0.0) for name in by_class} == pytest.approx(
+        {name: cost for name, (_, cost) in by_class.items()}, abs=1e-5
+    )
     assert sum(count for count, _ in by_class.values()) == sum(json.loads(row["by_tier"]).values())
     if of.work_steps and row["wall_s"] < of.horizon - 1e-6:
         assert row["steps"] == of.work_steps

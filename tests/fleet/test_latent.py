@@ -168,6 +168,7 @@ def test_who_says_nothing_of_it_is_asked_nothing(share: float | None) -> None:
     laws: dict[str, Any] = {"horizon": of.horizon, "seed": 1, "replication": 0}
     drawn = draw_trace(of.classes, **laws)
     deaf = Deaf(drawn.classes, drawn.seed, drawn.replication, drawn.wall, drawn.running, drawn.counts)
+    deaf.stationary = of.stationary
     row, same = simulate(of, seed=1, replication=0, trace=deaf), simulate(plain, seed=1, replication=0)
     assert {**row, "point": ""} == {**same, "point": ""}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gemsim.engine.claims import Taken
 from gemsim.engine.pools import Pools
-from gemsim.engine.standby import renamed
+from gemsim.engine.repair import renamed
 from gemsim.scenario.fleet import RepairPlan, SparesPlan
 from tests.fleet.queues import Process, exponential, marks_of, pools, repair, spares, stage
 from tests.fleet.slow_pools import Request, SlowPools

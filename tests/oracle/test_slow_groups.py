@@ -148,6 +148,8 @@ def compare(case: Case) -> None:
     assert {name: row[name] for name in told} == pytest.approx(told, abs=2e-6)
     assert json.loads(row["by_tier"]) == slow.recovered_by
     assert sum(cost for _, cost in json.loads(row["by_class"]).values()) == pytest.approx(row["cost_failures_s"])
+    told = json.loads(row["lost_by_class"])
+    assert sum(sum(tiers.values()) for tiers in told.values()) == pytest.approx(row["cost_failures_s"])
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])

@@ -17,8 +17,8 @@ from gemsim.protection.state import Memory, Region
 from gemsim.protection.stripe import Cadence, MemberStripe, PageStripe
 from gemsim.protection.tier import Platform, Steps, Tier
 from gemsim.scenario import Restart, Scenario
-from gemsim.scenario.build import timeline
 from gemsim.scenario.fleet import FleetPlan, hot_spares
+from gemsim.scenario.intervals import timeline
 from tests.oracle.setup import Failure, Setup
 from tests.oracle.told import at, told
 

@@ -26,7 +26,7 @@ VALUES = [
     "", "~", "{}", "[]", "-1", "0", "1e400", ".nan", "-.inf", "true", "'", '"', "{", "[", "&a", "*a", "!x", "<<",
     "? ", "- ", ": ", "\t", "\x00", "\x85", "é", "x" * 3000, "9" * 5000, "3 h", "0.5 %", "a.b.c", "[[1, 1]]",
     "{a: {b: {c: []}}}", "[null]", "|", ">", "%", "@", "`", "#", "---", "...", "optimal", "stripe", "failures.classes",
-    "2024-01-01", "0x", "null: null",
+    "2024-01-01", "0x", "null: null", "1 .. 2", "beta(14, 19)", "gamma from 3 events in 9 d", "1 min ± 20 %",
 ]  # fmt: skip
 
 
@@ -95,7 +95,7 @@ PLAIN = st.recursive(
 )
 SECTIONS = (
     "title", "cluster", "workload", "restart", "failures", "fleet", "protection", "sweep", "compare", "require",
-    "profile", "run", "quick",
+    "profile", "run", "quick", "uncertain",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from gemsim.spec.study import StudySpec
 from gemsim.study.design import DesignPoint, designs_of
 
 FOLDER = Path(__file__).parents[2] / "studies"
-NAMES = ("widths", "layouts", "cadence", "retry", "zero3", "gem")
+NAMES = ("widths", "layouts", "cadence", "retry", "zero3", "gem", "uncertain")
 
 
 @cache

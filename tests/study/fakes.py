@@ -16,7 +16,7 @@ import numpy as np
 
 from gemsim.errors import Infeasible, NotCovered
 from gemsim.results.ledger import LEDGER
-from gemsim.results.rows import FLEET
+from gemsim.results.rows import FLEET, GPU_SECONDS
 from gemsim.spec.study import Requirement
 from gemsim.study.design import expand
 from gemsim.study.points import Model
@@ -73,7 +73,9 @@ def row_of(point: str, replication: int, **seconds_and_counts: Any) -> dict[str,
     row: dict[str, Any] = {"point": point, "replication": replication, "wall_s": WALL}
     row |= {f"{name}_s": 0.0 for name in LEDGER} | dict.fromkeys(COUNTS, 0)
     row |= dict.fromkeys(("at_risk_s", "wasted_failures_s", "cost_failures_s", "touch_lost_s"), 0.0)
-    row |= {"failures": 0, "fallbacks": 0, "rollbacks": 0, "by_class": "{}", "by_tier": "{}", "overhead_by_tier": "{}"}
+    row |= dict.fromkeys(GPU_SECONDS, 0.0) | {"gpu_s_job": 16 * WALL, "gpu_s_reserved": 16 * WALL}
+    row |= {"failures": 0, "fallbacks": 0, "rollbacks": 0, "by_class": "{}", "by_tier": "{}"}
+    row |= {"lost_by_class": "{}", "overhead_by_tier": "{}"}
     row |= seconds_and_counts
     row["productive_s"] = WALL - sum(row[f"{name}_s"] for name in LEDGER if name != "productive")
     return row

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Callable
+from math import ceil, inf
 
 from gemsim.costs.links import parity_exchange_seconds, store_seconds
 from gemsim.errors import Infeasible
@@ -44,7 +45,18 @@ def checkpoint(shop: Workshop, one: CheckpointSpec, number: int) -> Checkpoint:
         size=one.set,
         losses=one.losses,
         fetch=fetch,
+        shortest=fewest(lambda steps: steps * shop.spec.workload.step >= running, running / shop.spec.workload.step),
     )
+
+
+def fewest(possible: Callable[[int], bool], near: float) -> int:
+    """Fewest steps between saves that are possible, as more are; `near`: what they come to but for rounding."""
+    steps = max(1, ceil(near))
+    while steps > 1 and possible(steps - 1):
+        steps -= 1
+    while not possible(steps):
+        steps += 1
+    return steps
 
 
 def _steps_between(interval: float, least: float, step: float) -> int:

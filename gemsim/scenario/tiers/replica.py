@@ -8,7 +8,7 @@ from gemsim.costs.interleave import Interleaving, Path, interleave
 from gemsim.errors import Infeasible
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.scenario.state import layout
-from gemsim.scenario.tiers.checkpoint import fits, placed, stride_of
+from gemsim.scenario.tiers.checkpoint import fewest, fits, placed, stride_of
 from gemsim.scenario.tiers.workshop import Workshop
 from gemsim.spec.protection.replica import ReplicaSpec
 from gemsim.units import brief
@@ -23,7 +23,7 @@ def replica(shop: Workshop, one: ReplicaSpec, number: int) -> Checkpoint:
     cluster = shop.spec.cluster
     part = layout(shop.spec).unique_state / cluster.gpus
     kept = placed(shop, one.placement, copies=one.copies, domain=one.domain).storage(part)
-    held = _versions(shop, one) + 1  # and the one in progress
+    held = _versions(shop, one, one.every) + 1  # and the one in progress
     fits(shop, kept * cluster.gpus / cluster.nodes, held=held, what=f"{held} times {one.copies} copies")
     traffic = _interleaved(shop, one, part)
     blocked = traffic.added if one.blocked is None else one.blocked
@@ -48,12 +48,27 @@ def replica(shop: Workshop, one: ReplicaSpec, number: int) -> Checkpoint:
         placement=one.placement,
         fetch=fetch,
         memory=traffic.buffer,
+        shortest=_shortest(shop, one, kept * cluster.gpus / cluster.nodes, blocked),
     )
 
 
-def _versions(shop: Workshop, one: ReplicaSpec) -> int:
+def _versions(shop: Workshop, one: ReplicaSpec, every: int) -> int:
     """Complete versions held at most."""
-    return one.keep.count or ceil((one.keep.seconds or 0.0) / (one.every * shop.spec.workload.step))
+    return one.keep.count or ceil((one.keep.seconds or 0.0) / (every * shop.spec.workload.step))
+
+
+def _shortest(shop: Workshop, one: ReplicaSpec, kept: float, blocked: float) -> int:
+    """Fewest steps between saves at which each is complete before the next, and the versions held fit into a node."""
+    step, lag = shop.spec.workload.step, _lag(shop, one, blocked)
+    most = shop.spec.cluster.cpu_memory // kept - 1 if kept else inf
+
+    def possible(every: int) -> bool:
+        return (
+            lag <= every * step + blocked and kept * (_versions(shop, one, every) + 1) <= shop.spec.cluster.cpu_memory
+        )
+
+    held = 1.0 if one.keep.count or most < 1 else (one.keep.seconds or 0.0) / most / step
+    return fewest(possible, max(held, (lag - blocked) / step))
 
 
 def _interleaved(shop: Workshop, one: ReplicaSpec, part: float) -> Interleaving:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from gemsim.analytic.first_order import gemini_wasted
 from gemsim.costs.interleave import Interleaving, Path, interleave
 from gemsim.spec.published import Inputs
 from gemsim.study.validate import effective_time, placement
@@ -26,23 +27,18 @@ def rows(inputs: Inputs, *, quick: bool) -> Rows:
     }
 
 
-def wasted(save: float, interval: float, retrieval: float) -> float:
-    """Mean seconds lost at a failure: save + half an interval + retrieval (Wang et al. 2023, Eq. 1)."""
-    return save + interval / 2.0 + retrieval
-
-
 def _wasted(inputs: Inputs) -> Rows:
     large = inputs.large_parameters * inputs.bytes_per_parameter / inputs.store
     gpus = inputs.machines * inputs.gpus_per_machine
     each = inputs.parameters * inputs.bytes_per_parameter / gpus
-    gemini = wasted(inputs.iteration, inputs.iteration, 0.0)
+    gemini = gemini_wasted(inputs.iteration, inputs.iteration, 0.0)
     by_name = systems(inputs)
     high, straw = by_name["highfreq"].wasted, by_name["strawman"].wasted
     transfer = by_name["strawman"].lag
     bar = (high + 2.0 * inputs.serialise) / 60.0
     return {
         "G5.save": Ours(large),
-        "G5.wasted": Ours(wasted(large, large, large)),
+        "G5.wasted": Ours(gemini_wasted(large, large, large)),
         "G6.each": Ours(each),
         "G7.multiple": Ours(gemini / inputs.iteration),
         "G7.figure": Ours(gemini),

@@ -1,0 +1,46 @@
+"""`gemsim backtest`: a log of one's own run, its first part fitted, the rest predicted and judged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from gemsim.cli.main import DONE
+
+EXAMPLES = """\b
+Examples:
+  gemsim backtest studies/peers/airesim_default.yaml run.csv
+  gemsim backtest studies/peers/airesim_default.yaml goodput.jsonl --split 0.3 --json backtest.json
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("study", type=click.Path(path_type=Path))
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option("--split", type=float, default=0.5, show_default=True, help="Share of the wall time that is fitted.")
+@click.option("--json", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write everything as JSON too.")
+@click.option("--runs", type=click.IntRange(100, 100_000), default=1000, show_default=True, help="Of the prediction.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of the prediction.")
+def backtest(study: Path, log: Path, split: float, file: Path | None, runs: int, seed: int) -> int:
+    """Set what STUDY predicts for the rest of LOG, with inputs fitted on its first part, beside what happened.
+
+    LOG is a CSV table with the columns time, event and step, or the entries of ml-goodput-measurement as JSON lines or
+    CSV: see docs/decide.md.
+    """
+    from gemsim.results.folder import write_text
+    from gemsim.spec.loading import load_study
+    from gemsim.study.backtest.page import render
+    from gemsim.study.backtest.run import as_object
+    from gemsim.study.backtest.run import backtest as run
+
+    loaded = load_study(study)
+    found = run(loaded, log, share=split, runs=runs, seed=seed)
+    if file is not None:
+        write_text(file, json.dumps(as_object(found), indent=1, ensure_ascii=False) + "\n")
+    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
+    click.echo(render(found, title=loaded.spec.title, width=width, styled=sys.stdout.isatty()), nl=False)
+    return DONE

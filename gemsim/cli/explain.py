@@ -1,0 +1,55 @@
+"""`gemsim explain`: one design point, where its time goes and why, to be checked by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+EXAMPLES = """\b
+Examples:
+  gemsim explain studies/widths.yaml --quick k=8 m=1 restart=in_place
+  gemsim explain studies/gem.yaml "variant=remote hourly" --json explained.json
+  gemsim explain studies/retry.yaml --point 3 --replications 8
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("study", type=click.Path(path_type=Path))
+@click.argument("choice", nargs=-1, metavar="[PATH=VALUE]...")
+@click.option("--point", type=int, metavar="N", help="The N-th design point, in the order of summary.csv.")
+@click.option("--quick", is_flag=True, help="Of the study's small version.")
+@click.option("--replications", type=click.IntRange(1), help="Instead of the study's number.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
+@click.option("--json", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write the same as data.")
+def explain(
+    study: Path,
+    choice: tuple[str, ...],
+    point: int | None,
+    quick: bool,
+    replications: int | None,
+    seed: int | None,
+    out: Path | None,
+) -> None:
+    """Explain one design point of STUDY: its failures, where the time goes in closed form and simulated, the sum by
+    hand, and what models known by name say.
+
+    PATH=VALUE chooses among the design points (variant=NAME among those of compare), or changes what is not swept.
+    """
+    from gemsim.results.folder import write_text
+    from gemsim.spec.loading import load_study
+    from gemsim.study.choosing import choose_point
+    from gemsim.study.explain import as_data
+    from gemsim.study.explained import render
+    from gemsim.study.plan import explained
+
+    loaded = load_study(study, quick=quick)
+    design = choose_point(loaded, number=point, words=choice)
+    found = explained(loaded, design, seed=seed, replications=replications)
+    if out is not None:
+        write_text(out, json.dumps(as_data(found), indent=1, ensure_ascii=False) + "\n")
+    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
+    click.echo(render(found, width=width, styled=sys.stdout.isatty()), nl=False)

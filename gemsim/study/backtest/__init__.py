@@ -1,0 +1,1 @@
+"""Back-test: a log of one's own run, its first part fitted, the rest predicted and judged."""

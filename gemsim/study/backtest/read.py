@@ -1,0 +1,96 @@
+"""A log file to events: which format it has, and whether the events can follow each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemsim.errors import ValueRefused
+from gemsim.study.backtest.events import Event, RunLog, refuse
+from gemsim.study.backtest.goodput import is_goodput, read_goodput
+from gemsim.study.backtest.table import read_table
+
+LARGEST = 2 * 2**30
+WORKING = ("step", "run", "save_end", "pause_end")  # after these the job works
+FOLLOWS = {  # what may come before
+    "save_start": WORKING,
+    "save_end": ("save_start",),
+    "pause_start": WORKING,
+    "pause_end": ("pause_start",),
+    "restore_start": ("restart", "restore_end"),
+    "restore_end": ("restore_start",),
+}
+
+
+def read_run(path: Path) -> RunLog:
+    """The log of a run, in one of two formats (docs/decide.md). Raises ValueRefused, which names the line."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueRefused(f"{path}: too large", "at most 2 GiB")
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ValueRefused(
+            f"{path}: cannot be read ({reason})", "a log as CSV or JSON lines", "check the name"
+        ) from error
+    told = [line for line in lines if line.strip() and not line.startswith("#")]
+    if not told:
+        raise ValueRefused(f"{path}: is empty", "a log as CSV or JSON lines")
+    if is_goodput(told[0]):
+        return _lenient(read_goodput(path, lines))
+    log = read_table(path, lines)
+    _strict(log)
+    _whole(log)
+    return log
+
+
+def _strict(log: RunLog) -> None:
+    """Refuse an event that cannot follow the one before it."""
+    before: Event | None = None
+    newest = -1
+    for event in log.events:
+        allowed = FOLLOWS.get(event.kind)
+        if allowed is not None and (before is None or before.kind not in allowed):
+            after = "at the beginning" if before is None else f"after {before.kind} on line {before.line}"
+            raise refuse(log.path, event.line, f"{event.kind} {after}", f"{event.kind} after {' or '.join(allowed)}")
+        if event.step is not None and event.kind == "step":
+            _forward(log, event, before, newest)
+            newest = event.step
+        if before is not None and before.kind == "end":
+            raise refuse(log.path, event.line, f"{event.kind} after end on line {before.line}", "nothing after end")
+        before = event
+
+
+def _forward(log: RunLog, event: Event, before: Event | None, newest: int) -> None:
+    """Steps go on while the job works."""
+    if before is None or before.kind not in WORKING or event.step is None or event.step > newest:
+        return
+    what = f"step {event.step} after step {newest} without a stop between"
+    raise refuse(log.path, event.line, what, "larger numbers while the job works", "add the failure or restart row")
+
+
+def _lenient(log: RunLog) -> RunLog:
+    """Leave out marks that cannot be placed, such as a save while the job stands, and say how many."""
+    kept: list[Event] = []
+    left = 0
+    for event in log.events:
+        allowed = FOLLOWS.get(event.kind)
+        if allowed is not None and (not kept or kept[-1].kind not in allowed):
+            left += 1
+        else:
+            kept.append(event)
+    note = (f"{left} marks of saves, restores or pauses cannot be placed and are left out",) if left else ()
+    found = RunLog(log.path, tuple(kept), (*log.notes, *note))
+    _strict(found)
+    _whole(found)
+    return found
+
+
+def _whole(log: RunLog) -> None:
+    """Refuse a log that says nothing of work or has no length."""
+    if not log.has("step", "run"):
+        raise refuse(log.path, log.events[0].line, "no step", "step rows, or run rows in a log without step numbers")
+    if log.has("step") and log.has("run"):
+        line = next(event.line for event in log.events if event.kind == "run")
+        raise refuse(log.path, line, "run in a log that has steps", "step rows alone, or run rows alone")
+    if log.seconds <= 0.0:
+        raise refuse(log.path, log.events[-1].line, "all events at one time", "times that go on")
