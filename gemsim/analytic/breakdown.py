@@ -12,7 +12,7 @@ from math import fsum
 
 from gemsim.analytic.groups import Solved, Told
 from gemsim.analytic.remaps import Stops, stops
-from gemsim.analytic.renewal import Rung, ladder
+from gemsim.analytic.rungs import Rung, ladder
 from gemsim.errors import NotCovered
 from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.tier import START

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from gemsim.analytic.expected import standing_still
 from gemsim.analytic.groups import Groups
 from gemsim.analytic.pairs import Fall
-from gemsim.protection.arrays import everywhere
+from gemsim.analytic.saves import not_durable
+from gemsim.protection.arrays import at_least, everywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.reach import Branch
+from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.scenario import Scenario
 
 UNSURE = 0.5  # of the rate of pairs: three that meet, and whom the second strikes, are left out
@@ -62,3 +64,18 @@ def _from(scenario: Scenario, number: int) -> float:
 def still(scenario: Scenario, branch: Branch) -> float:
     """Seconds that a recovery takes."""
     return standing_still(scenario, branch, reset=False)
+
+
+def older(scenario: Scenario, number: int, ending: float) -> float:
+    """Mean useful seconds between the last whole step and the version that a shallower tier restores; `ending`:
+    restarts per second, which begin its saves anew."""
+    tier = scenario.tiers[number]
+    if isinstance(tier, (PageStripe, MemberStripe)):
+        return (tier.cadence.every - 1) / 2 * scenario.useful_step + tier.cadence.lag
+    if isinstance(tier, Checkpoint) and not tier.wall_anchor:
+        pace = scenario.timeline.pace
+        lost = not_durable(tier.every * pace - tier.blocked, tier.blocked, ending=ending, lag=tier.lag)
+        return at_least(0.0, lost / pace - 0.5) * scenario.useful_step
+    if isinstance(tier, Checkpoint):
+        return (tier.every - 1) / 2 * scenario.useful_step + tier.lag
+    return 0.0

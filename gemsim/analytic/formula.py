@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import exp, fsum
 
 from gemsim.analytic.groups import Solved
-from gemsim.analytic.renewal import Rung, kept_at_interruption, ladder, write_lag_factor
+from gemsim.analytic.renewal import kept_at_interruption, write_lag_factor
+from gemsim.analytic.rungs import Rung, ladder
 
 PER_SECOND = "/s"
 UNTIL = "X(D) = (1 - e^(-r D)) / r, r the sum of all columns b, k, a; sums below are over the lengths d > D"

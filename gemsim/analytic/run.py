@@ -13,7 +13,7 @@ from typing import Any
 from gemsim.analytic.anew import SEEN, UNSURE, kept
 from gemsim.analytic.anew import doubt as unsure_of_start
 from gemsim.analytic.capacity import Missing, fall_cost, missing
-from gemsim.analytic.copies import add_pairs, one_short, still
+from gemsim.analytic.copies import add_pairs, older, one_short, still
 from gemsim.analytic.doubt import doubt
 from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
@@ -25,7 +25,7 @@ from gemsim.analytic.refusals import refuse
 from gemsim.analytic.remaps import Stops
 from gemsim.analytic.remaps import stops as own_stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
-from gemsim.analytic.saves import cut_off_writes, not_durable, stalls
+from gemsim.analytic.saves import cut_off_writes, stalls
 from gemsim.analytic.unseen import NOTHING, Moved, noticed, piled_up
 from gemsim.analytic.varied import ANEW, LACKING, per_failure, units_of, varied
 from gemsim.analytic.waiting import waiting
@@ -34,7 +34,6 @@ from gemsim.errors import NotCovered
 from gemsim.protection.arrays import anywhere, at_least, either, exp
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
-from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
 
@@ -253,7 +252,7 @@ def _add(
     ending = "restarting" if main is not None and branch.number == main.number else "keeping"
     beside, silent = 0.0, 0.0
     if ending == "keeping":
-        extra = _older(scenario, branch.number, renewed)
+        extra = older(scenario, branch.number, renewed)
         beside = branch.rate * extra
         groups.doubt = groups.doubt + beside * beside
     if branch.kind.scope == "silent":
@@ -279,21 +278,6 @@ def _take(groups: Groups, told: Told) -> None:
     for share, seconds in lengths(kind.detect):
         down, extra, silent = told.down - kind.detect.mean + seconds, told.extra * share, told.silent * share
         groups.take(replace(told, rate=told.rate * share, down=down, extra=extra, silent=silent, detect=seconds))
-
-
-def _older(scenario: Scenario, number: int, ending: float) -> float:
-    """Mean useful seconds between the last whole step and the version that a shallower tier restores; `ending`:
-    restarts per second, which begin its saves anew."""
-    tier = scenario.tiers[number]
-    if isinstance(tier, (PageStripe, MemberStripe)):
-        return (tier.cadence.every - 1) / 2 * scenario.useful_step + tier.cadence.lag
-    if isinstance(tier, Checkpoint) and not tier.wall_anchor:
-        pace = scenario.timeline.pace
-        lost = not_durable(tier.every * pace - tier.blocked, tier.blocked, ending=ending, lag=tier.lag)
-        return at_least(0.0, lost / pace - 0.5) * scenario.useful_step
-    if isinstance(tier, Checkpoint):
-        return (tier.every - 1) / 2 * scenario.useful_step + tier.lag
-    return 0.0
 
 
 def _error(scenario: Scenario, groups: Groups, ettr: float, tau: float) -> float:

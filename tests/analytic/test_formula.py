@@ -8,8 +8,8 @@ from math import exp
 import pytest
 
 from gemsim.analytic.formula import Formula, formula
-from gemsim.analytic.renewal import Rung
 from gemsim.analytic.run import traced
+from gemsim.analytic.rungs import Rung
 from gemsim.errors import Infeasible
 from gemsim.scenario import Scenario, build
 from tests.analytic.by_hand import ettr_by_hand, standing_by_hand, struck_by_hand
