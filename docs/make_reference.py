@@ -18,6 +18,7 @@ from docs.meanings import ALLOWED, MEANINGS
 from gemsim.costs.profiles import load_profile, profile_names
 from gemsim.spec import catalog
 from gemsim.spec.cluster import ClusterSpec, DiskSpec, StorageSpec
+from gemsim.spec.decide import DecideSpec
 from gemsim.spec.failures import FailureClassSpec, FailuresSpec, mix
 from gemsim.spec.fleet import (
     ActivationSpec,
@@ -106,6 +107,7 @@ SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("prices", "prices", PricesSpec),
     ("prices.power", "prices.power", PowerSpec),
     ("sweep", "sweep", SweepSpec),
+    ("decide", "decide", DecideSpec),
     ("run", "run", RunSpec),
 )
 

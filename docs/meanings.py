@@ -21,6 +21,7 @@ MEANINGS: dict[str, str] = {
     "[uncertain inputs](decide.md#uncertain-inputs).",
     "sweep": "The design points.",
     "compare": "Named variants; each replaces or extends whole sections.",
+    "decide": "What `gemsim recommend` decides; `gemsim sweep` leaves it aside. See [decide](decide.md#recommend).",
     "require": "Bounds on columns of summary.csv; the best point is chosen among those that meet them.",
     "prices": "What GPU-hours and energy cost. Left out, nothing is said of money. See [decide](decide.md).",
     "profile": "The calibration profile that gives the speed of coding; with `strict` behind it, only what it holds.",
@@ -271,6 +272,10 @@ MEANINGS: dict[str, str] = {
     # sweep, run
     "sweep.grid": "Path to list of values; all combinations.",
     "sweep.zip": "Path to list of values; lists of one length that move together.",
+    "decide.variables": "Path to values or a range, as in a sweep; all combinations are screened. `protection` takes "
+    "whole lists of tiers or named systems; the variants of `compare` are alternatives too.",
+    "decide.objective": "`goodput`: the largest ETTR; `cost`: the least per useful GPU-hour (needs `prices`); "
+    "`finish`: the earliest date met with a probability (needs `run.steps`).",
     "run.horizon": "Wall time; this or `steps`.",
     "run.steps": "Useful steps to complete; this or `horizon`.",
     "run.max_wall": "Where a run with `steps` gives up (ten times its useful time if not given).",
@@ -306,7 +311,10 @@ ALLOWED: dict[str, str] = {
     "compare": "mapping of name to sections",
     "require": 'mapping of column to bound, as `"<= 0.5 %"`',
     "profile": "a profile, see below",
-    "quick": "`sweep`, `compare`, `run`, `require`",
+    "quick": "`sweep`, `compare`, `decide`, `run`, `require`",
+    "decide.variables": "mapping of path to list or range: `{from: 8, to: 1024, factor: 2}`, "
+    "`{from: 0, to: 64, step: 8}`, `{from: 1 min, to: 2 h, number: 40, scale: log}`",
+    "decide.objective": "`goodput`, `cost`, `{finish: 0.9}`",
     "sweep.grid": "mapping of path to list",
     "sweep.zip": "mapping of path to list",
 }

@@ -1,4 +1,4 @@
-"""Put the terminal output of the main job into README.md, between its markers.
+"""Put the terminal output of the main job and of a recommendation between their markers.
 
 python docs/refresh.py
 """
@@ -18,13 +18,34 @@ README = ROOT / "README.md"
 STUDY = "studies/widths.yaml"
 BEGIN = "<!-- output of the main job, written by docs/refresh.py -->"
 END = "<!-- end of output -->"
+PAGE = ROOT / "docs" / "decide.md"
+DECISION = "studies/recommend.yaml"
+CUT = "The front:"  # where the start of a recommendation ends
+START_OF_ONE = "<!-- start of a recommendation, written by docs/refresh.py -->"
+ALL_OF_ONE = "<!-- a recommendation, written by docs/refresh.py -->"
+END_OF_ONE = "<!-- end of the recommendation -->"
 
 
 def output(*options: str) -> str:
     """What `gemsim sweep studies/widths.yaml --quick` prints, run in an empty folder; `options` are added to it."""
+    return _printed("sweep", STUDY, *options)
+
+
+def recommendation(*options: str) -> str:
+    """What `gemsim recommend studies/recommend.yaml --quick` prints, without the time that it took."""
+    printed = _printed("recommend", DECISION, *options)
+    return re.sub(r"^Took .*\n(?:  .*\n)*", "", printed, flags=re.MULTILINE)
+
+
+def start_of(printed: str) -> str:
+    """A recommendation up to the designs that were confirmed."""
+    return printed[: printed.index(CUT)].rstrip("\n") + "\n"
+
+
+def _printed(name: str, study: str, *options: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "studies", Path(folder, "studies"))
-        command = [sys.executable, "-m", "gemsim.cli.main", "sweep", STUDY, "--quick", *options]
+        command = [sys.executable, "-m", "gemsim.cli.main", name, study, "--quick", *options]
         search = os.pathsep.join([str(ROOT), str(ROOT / "kernels"), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": search, "COLUMNS": "100"}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -33,26 +54,29 @@ def output(*options: str) -> str:
     return done.stdout
 
 
-def _span(text: str) -> tuple[int, int]:
-    """Where the output stands in README.md: after the first marker and its fence, up to the closing fence."""
-    found = re.search(re.escape(BEGIN) + r"\n```text\n(.*?)```\n" + re.escape(END), text, re.DOTALL)
+def _span(text: str, begin: str, end: str) -> tuple[int, int]:
+    """Where the output stands in a page: after the first marker and its fence, up to the closing fence."""
+    found = re.search(re.escape(begin) + r"\n```text\n(.*?)```\n" + re.escape(end), text, re.DOTALL)
     if found is None:
-        raise SystemExit(f"{README}: has no block of output between its markers")
+        raise SystemExit(f"no block of output between its markers ({begin})")
     return found.span(1)
 
 
-def block(text: str) -> str:
-    """What README.md holds between its markers, without the fence."""
-    start, end = _span(text)
-    return text[start:end]
+def block(text: str, begin: str = BEGIN, end: str = END) -> str:
+    """What a page holds between its markers, without the fence."""
+    start, end_ = _span(text, begin, end)
+    return text[start:end_]
 
 
-def refreshed(text: str, printed: str) -> str:
-    """README.md with `printed` between its markers."""
-    start, end = _span(text)
-    return text[:start] + printed + text[end:]
+def refreshed(text: str, printed: str, begin: str = BEGIN, end: str = END) -> str:
+    """A page with `printed` between its markers."""
+    start, end_ = _span(text, begin, end)
+    return text[:start] + printed + text[end_:]
 
 
 if __name__ == "__main__":
-    README.write_text(refreshed(README.read_text(encoding="utf-8"), output()), encoding="utf-8")
-    print(f"wrote {README}")
+    decision = recommendation()
+    page = refreshed(README.read_text(encoding="utf-8"), output())
+    README.write_text(refreshed(page, start_of(decision), START_OF_ONE, END_OF_ONE), encoding="utf-8")
+    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), decision, ALL_OF_ONE, END_OF_ONE), encoding="utf-8")
+    print(f"wrote {README} and {PAGE}")

@@ -17,6 +17,12 @@ settings.load_profile("fixed")
 _workers: list[float] = []
 
 
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are as wide in a worker process as anywhere: where a line is folded is the terminal's affair."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """A seed fixed by the test's name; pytest shows the line below when the test fails."""

@@ -15,6 +15,7 @@ from gemsim.analytic.composition import Flow, in_the_job
 from gemsim.analytic.repair import pipeline
 from gemsim.errors import NotCovered
 from gemsim.failures.classes import FailureClass, factor_at
+from gemsim.protection.arrays import at_most
 from gemsim.scenario import Scenario
 from gemsim.scenario.shop import units_per_failure
 
@@ -123,7 +124,7 @@ def run_seconds(scenario: Scenario, running: float) -> float:
     """Wall seconds of a run, of which the job runs for this share."""
     if not scenario.work_steps:
         return scenario.horizon
-    return min(scenario.horizon, scenario.work_steps * scenario.timeline.step / running)
+    return at_most(scenario.horizon, scenario.work_steps * scenario.timeline.step / running)
 
 
 def _followed(scenario: Scenario, one: Even, within: float) -> Even:

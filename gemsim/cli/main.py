@@ -22,6 +22,7 @@ from gemsim.errors import GemsimError, NotBuilt
 
 COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
+    "recommend": "Find the design to run: screened by the closed form, confirmed by the engine.",
     "sweep": "Simulate every design point of a study and say which protects best.",
     "sensitivity": "Say which uncertain inputs decide the answer for one design.",
     "explain": "Explain one design point: where its time goes and why, to check by hand.",
@@ -30,10 +31,10 @@ COMMANDS = {
     "calibrate": "Measure what coding costs on this machine, as a profile.",
     "bench": "Time the engine on this machine, beside the goals.",
     "backtest": "Fit the first part of a run's log, predict the rest, and judge.",
+    "losses": "How likely a run loses everything, down to 1e-9, beside the closed form.",
     "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
 NOT_BUILT = {  # what it will do, what to do until then
-    "recommend": ("Search for the best design.", "sweep with `require:` names the best point"),
     "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
     "timeline": ("Draw one run over time.", "rows/ in the output folder has the time by category"),
     "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),

@@ -23,7 +23,7 @@ EXAMPLES = """\b
 Examples:
   gemsim sensitivity studies/uncertain.yaml
   gemsim sensitivity studies/uncertain.yaml --quick --out out/sensitivity
-  gemsim sensitivity studies/widths.yaml --vary "20 %" --point k=32,m=1,mapping=interleaved,restart=in_place,lands=used
+  gemsim sensitivity studies/widths.yaml --vary "20 %" k=32 m=1 mapping=interleaved restart=in_place lands=used
   gemsim sensitivity studies/uncertain.yaml --output wasted_s_per_failure --json
 """
 QUICK_ROWS, QUICK_WALKS = 64, 8
@@ -32,7 +32,8 @@ ENGINE_ROWS, ENGINE_WALKS = 16, 4
 
 @click.command(epilog=EXAMPLES)
 @click.argument("study", type=click.Path(path_type=Path))
-@click.option("--point", metavar="NUMBER|NAME=VALUE,…", help="The design point (default: the study as it stands).")
+@click.argument("choice", nargs=-1, metavar="[PATH=VALUE]...")
+@click.option("--point", type=int, metavar="N", help="The N-th design point (default: the study as it stands).")
 @click.option("--output", default="ettr", show_default=True, metavar="COLUMN", help="The number that is explained.")
 @click.option("--samples", type=click.IntRange(2, 2**16), help="Rows of the Sobol' indices (default: 256).")
 @click.option("--vary", metavar="SHARE", help="Vary all inputs marked assumption by this share, e.g. '20 %'.")
@@ -43,21 +44,25 @@ ENGINE_ROWS, ENGINE_WALKS = 16, 4
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for sensitivity.json and tornado.svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object instead of the page.")
 def sensitivity(
-    study: Path, point: str | None, output: str, samples: int | None, vary: str | None, engine: bool,
-    replications: int, quick: bool, seed: int | None, out: Path | None, as_json: bool,
+    study: Path, choice: tuple[str, ...], point: int | None, output: str, samples: int | None, vary: str | None,
+    engine: bool, replications: int, quick: bool, seed: int | None, out: Path | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Rank the uncertain inputs of STUDY by what they do to one output of one design.
 
     Screens all inputs (Morris), shares the variance out among those that matter (Sobol'), and sets each alone to its
     5 % and 95 % quantile (a tornado). Inputs are uncertain where the study writes a law, such as beta(14, 19), in the
-    place of a value or under uncertain:.
+    place of a value or under uncertain:. PATH=VALUE chooses among the design points, as for gemsim explain.
     """
     from gemsim.spec.loading import load_study
-    from gemsim.study.choose import design_point
+    from gemsim.study.choosing import choose_point
     from gemsim.study.sensitivity import analyse
+    from gemsim.study.sweep import AS_IT_STANDS, label
 
     loaded = load_study(study, quick=quick)
-    name, base = design_point(loaded, point)
+    name, base = AS_IT_STANDS, dict[str, Any]()
+    if choice or point is not None:
+        design = choose_point(loaded, number=point, words=choice)
+        name, base = label(design), dict(design.assignments)
     laws = _laws(loaded, base, vary)
     seed = loaded.spec.run.seed if seed is None else seed
     answer = _answer(loaded, output, engine, seed, replications)

@@ -42,6 +42,8 @@ def sweep(
     loaded = load_study(study, quick=quick)
     if quick and not loaded.has_quick:
         click.echo(f"{study}: has no `quick:` section, so the full study runs", err=True)
+    if loaded.spec.decide is not None:
+        click.echo(f"{study}: `decide:` is for gemsim recommend and is left aside here", err=True)
     asked = plan(loaded, seed=seed, replications=replications, quick=quick)
     with reporter(study.stem) as report:
         result = run(asked, MODEL, out or default_folder(study, quick=quick), jobs=jobs or cpus(), report=report)

@@ -28,9 +28,9 @@ from gemsim.engine.strike import Strike, Striker
 from gemsim.engine.tally import WAIT, Tally
 from gemsim.engine.unseen import Unseen
 from gemsim.engine.verdict import Verdicts
+from gemsim.engine.watch import Watch
 from gemsim.failures.trace import Event, Trace
 from gemsim.protection.checkpoint import Checkpoint
-from gemsim.protection.undo_log import UndoLog
 from gemsim.results.ledger import Ledger
 from gemsim.scenario import Scenario
 
@@ -61,6 +61,7 @@ class Job:
         parts = scenario, self.injector, self.striker, self.fleet, self.progress, self.tally, self.unseen
         self.incidents = Incidents(*parts, verdicts)
         self.stretch = Stretch(*parts, self.stores, watched=verdicts.needed)
+        self.watch: Watch | None = None
         self.progress.begin(0, 0.0)
 
     @property
@@ -89,6 +90,8 @@ class Job:
             strike = met.next(self.now, advancing=True) if event is None else met.met(event, self.now)
             if strike is not None:
                 yield from self._recover(strike)
+            elif self.watch is not None:
+                self.watch.idle(self)
         yield self._event()
 
     def _play(self) -> Event | None:
@@ -124,15 +127,6 @@ class Job:
         """SimPy's clock comes to where the job's stands."""
         return self.env.timeout(max(0.0, self.now - self.env.now))
 
-    def at_risk(self) -> float:
-        """Productive seconds since the newest version that outlives the loss of all GPU memory."""
-        moment = self.stores.moment(self.running, self.now, None)
-        stored = [moment.saved.get(t.number, 0) for t in self.scenario.tiers if isinstance(t, Checkpoint)]
-        stored += [moment.version for t in self.scenario.tiers if isinstance(t, UndoLog)]
-        steps = moment.version - max(stored, default=0)
-        work = steps * self.scenario.useful_step + moment.within * self.scenario.useful_share
-        return work - self.capacity.missing_between(moment.version - steps, self.progress.place)
-
     def _steps_wanted(self) -> int:
         """Steps to the end of the work target, those included that make up for missing capacity."""
         return self.scenario.work_steps + (self.capacity.steps_behind if self.capacity.behind else 0)
@@ -142,6 +136,8 @@ class Job:
         if self.capacity.out and self._out_already(strike):
             return
         recovery = self._recovery()
+        if self.watch is not None:
+            self.watch.begins(recovery, strike.event)
         before = self.ledger.lost_to_failures, self.ledger.wasted
         self._strike(recovery, strike)
         yield from self._stand_still(recovery)
@@ -195,6 +191,8 @@ class Job:
         while True:
             begun = self.now
             end = begun + length(left)
+            if self.watch is not None:
+                self.watch.standing(self, recovery, end)
             when = self.injector.peek(begun, self.progress.exposure, advancing=False)
             stop = min(when, end, self.scenario.horizon)
             self.now = begun + max(0.0, stop - begun)

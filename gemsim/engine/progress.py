@@ -49,7 +49,7 @@ class Progress:
     def begin(self, version: int, now: float) -> None:
         """A new life from this version."""
         self.running, self._last = 0.0, NEVER
-        timeline = self._timeline(now) if self._anchored else self.scenario.timeline
+        timeline = self.timeline_at(now)
         self.history.begin(Life(version, timeline, now))
 
     def left(self, wanted: int) -> float:
@@ -107,9 +107,11 @@ class Progress:
         self.exposure += seconds
         return missing
 
-    def _timeline(self, now: float) -> Timeline:
+    def timeline_at(self, now: float) -> Timeline:
         """The scenario's timeline, with the checkpoints that are anchored to the wall clock where that clock stands."""
         timeline = self.scenario.timeline
+        if not self._anchored:
+            return timeline
         stalls = []
         for stall in timeline.stalls:
             period = stall.every * timeline.step + stall.seconds

@@ -15,6 +15,8 @@ from gemsim.engine.job import Job
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.logs.trace import Replay, as_trace
 from gemsim.failures.trace import Trace, draw_trace
+from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.undo_log import UndoLog
 from gemsim.results.ledger import FLEET_LEDGER, LEDGER
 from gemsim.scenario import Scenario
 
@@ -27,7 +29,7 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
     The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError
     when the ledger does not close to the wall time.
     """
-    with _no_garbage():
+    with no_garbage():
         if trace is None:
             laws = scenario.classes, scenario.horizon, seed, replication, scenario.stationary
             trace = _trace(*laws, scenario.replay)
@@ -45,7 +47,7 @@ def _run(scenario: Scenario, trace: Trace, replication: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _no_garbage() -> Iterator[None]:
+def no_garbage() -> Iterator[None]:
     """Nothing that a run makes can be collected before it ends: to look for it would take a tenth of its time."""
     looked = gc.isenabled()
     gc.disable()
@@ -82,12 +84,23 @@ def _fleet(scenario: Scenario, job: Job, wall: float) -> dict[str, float]:
     return found
 
 
+def at_risk(job: Job) -> float:
+    """Productive seconds since the newest version that outlives the loss of all GPU memory."""
+    scenario = job.scenario
+    moment = job.stores.moment(job.running, job.now, None)
+    stored = [moment.saved.get(t.number, 0) for t in scenario.tiers if isinstance(t, Checkpoint)]
+    stored += [moment.version for t in scenario.tiers if isinstance(t, UndoLog)]
+    steps = moment.version - max(stored, default=0)
+    work = steps * scenario.useful_step + moment.within * scenario.useful_share
+    return work - job.capacity.missing_between(moment.version - steps, job.progress.place)
+
+
 def _row(scenario: Scenario, job: Job, wall: float, replication: int) -> dict[str, Any]:
     seconds, tally, pools = job.ledger.seconds, job.tally, job.fleet.pools
     row: dict[str, Any] = {"point": scenario.id, "replication": replication, "wall_s": wall}
     row.update({f"{name}_s": seconds[name] for name in LEDGER})
     row.update(
-        at_risk_s=job.at_risk(),
+        at_risk_s=at_risk(job),
         steps=int(seconds["productive"] / scenario.useful_step + 1e-6),
         failures=tally.failures,
         interruptions=tally.interruptions,

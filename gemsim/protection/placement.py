@@ -111,6 +111,17 @@ class Coded:
         return shard * size / (size - self.losses)
 
 
+def beside(where: Placement, host: int) -> list[int]:
+    """Hosts whose loss with this one can make a shard go: its set, and in a wide ring those that keep one with it."""
+    sets = where.sets
+    lane, first, last = sets.around(host)
+    size, place = last - first, host // sets.stride - first
+    reach = range(size)
+    if isinstance(where, Copies) and size > 2 * where.copies:
+        reach = range(place - where.copies + 1, place + where.copies)
+    return [sets.host(lane, first + one % size) for one in reach]
+
+
 @lru_cache(maxsize=256)
 def placement(kind: str, hosts: int, *, copies: int = 2, size: int = 8, losses: int = 1, stride: int = 1) -> Placement:
     """The placement of a kind over `hosts` hosts.

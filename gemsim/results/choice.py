@@ -5,7 +5,7 @@ All designs of a group ran on the same failures, so they are compared replicatio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemsim.results.estimate import Floats, Interval, mean_interval, paired_interval
@@ -16,13 +16,26 @@ TOO_WIDE = 0.01  # half-width of a paired difference beyond which a tie says not
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One design of a group: its place in the table, its ETTR per replication and its steady costs."""
+    """One design of a group: its place in the table, its ETTR (or what is sought) per replication, steady costs."""
 
     index: int
     ettr: Floats
     memory_overhead: float
     step_overhead: float
     meets: bool  # what the study requires
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """How designs are measured by their replications (more is better), and which differences are worth paying for."""
+
+    value: Callable[[Floats], float] = lambda values: mean_interval(values).value
+    difference: Callable[[Floats, Floats], Interval] = paired_interval
+    band: float = TIE_BAND
+    too_wide: float = TOO_WIDE
+
+
+BY_ETTR = Yardstick()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +52,13 @@ class Choice:
     unsure: int | None = None
 
 
-def tie_band(difference: Interval) -> float:
+def tie_band(difference: Interval, band: float = TIE_BAND) -> float:
     """How far from the reference a design may be and still count as tied with it."""
     half = difference.half_width
-    return half if half > TIE_BAND else TIE_BAND  # one replication has no interval (NaN): the fixed band decides
+    return half if half > band else band  # one replication has no interval (NaN): the fixed band decides
 
 
-def choose(candidates: Sequence[Candidate]) -> Choice:
+def choose(candidates: Sequence[Candidate], by: Yardstick = BY_ETTR) -> Choice:
     """The reference, the tied and the best of one group of distinct designs (model.md, section 7).
 
     Without a design that meets the requirement there is neither a reference nor a best. Where the half-width of the
@@ -54,12 +67,12 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
     allowed = [candidate for candidate in candidates if candidate.meets]
     if not allowed:
         return Choice(reference=None, best=None, tied=(), differences={})
-    reference = max(allowed, key=lambda c: (mean_interval(c.ettr).value, -c.index))
-    differences = {c.index: paired_interval(c.ettr, reference.ettr) for c in candidates}
-    tied = [c for c in allowed if abs(differences[c.index].value) <= tie_band(differences[c.index])]
+    reference = max(allowed, key=lambda c: (by.value(c.ettr), -c.index))
+    differences = {c.index: by.difference(c.ettr, reference.ettr) for c in candidates}
+    tied = [c for c in allowed if abs(differences[c.index].value) <= tie_band(differences[c.index], by.band)]
     best = min(tied, key=_cost)
     indices = tuple(c.index for c in tied)
-    if differences[best.index].half_width > TOO_WIDE:
+    if differences[best.index].half_width > by.too_wide:
         return Choice(reference.index, None, indices, differences, unsure=best.index)
     return Choice(reference.index, best.index, indices, differences)
 

@@ -35,12 +35,13 @@ RESULT_COLUMNS = (
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
     *("cost_s_per_failure_analytic", "overhead_analytic"),
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
-    *("interval_s", "optimum_ettr"),
+    *("interval_s", "optimum_ettr", "spare_nodes"),
     *("wall_s", "wall_s_lo", "wall_s_hi", "failures", "failures_lo", "failures_hi"),
     *("wasted_s_per_failure", "cost_s_per_failure"),
     *("fallback_per_failure", "fallback_per_failure_lo", "fallback_per_failure_hi", "rollback_per_failure"),
     "recovered_by",
     *("unrecoverable_per_run", "unrecoverable_per_run_lo", "unrecoverable_per_run_hi"),
+    *("unrecoverable_analytic", "unrecoverable_note"),
     *("touch_share_failures", "touch_share_lost", "ettr_perfect"),
     *("interruptions", "failures_idle", "planned_stops", "found_early"),
     *("joins_failed", "selections", "borrowed", "retired"),
@@ -50,9 +51,9 @@ RESULT_COLUMNS = (
 )
 _STATIC = (
     *("step_overhead", "memory_overhead", "survivable_burst_pages", "blind_falls_per_run"),
-    *("interval_s", "optimum_ettr"),
+    *("interval_s", "optimum_ettr", "spare_nodes", "unrecoverable_analytic", "unrecoverable_note"),
+    *("profile", "modelled"),
 )
-_PROFILE = ("profile", "modelled")
 _TWIN = (
     *("ettr_analytic", "analytic_kind", "analytic_error", "analytic_note"),
     *("failures_analytic", "fallback_per_failure_analytic", "wasted_s_per_failure_analytic"),
@@ -159,7 +160,7 @@ def _row(point: Point, run: Mapping[str, Floats] | None, failure: str) -> Row:
     row: Row = {**point.columns, **dict.fromkeys(RESULT_COLUMNS)}
     row |= {"variant": point.variant, "feasible": bool(point.id), "reason": point.reason or failure, "point": point.id}
     row |= {"best": False, "tied": False, "replications": 0}
-    row |= {name: point.static.get(name) for name in (*_STATIC, *_PROFILE)}
+    row |= {name: point.static.get(name) for name in _STATIC}
     row |= {name: point.twin.get(name) for name in _TWIN} | input_columns(point.inputs)
     if run is not None and len(run["wall_s"]):
         row |= _numbers(run)

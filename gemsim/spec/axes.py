@@ -1,4 +1,6 @@
-"""Checks of what a study varies: each variant of `compare`, each swept path, each value alone, each row of `zip`."""
+"""Checks of what a study varies: each variant of `compare`, each swept path, each value alone, each row of `zip`; each
+decision variable, and each of its values alone.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gemsim.errors import Problem, ValueRefused
+from gemsim.spec.decide import VARIANTS, refuse_undecided, values_of
 from gemsim.spec.draft import Draft, point_of
 from gemsim.spec.paths import locate
 from gemsim.spec.study import StudySpec
@@ -18,14 +21,33 @@ _TRIED_AT_MOST = 5_000  # values × variants; those beyond are met when the swee
 def check_axes(
     tree: Tree, spec: StudySpec | None, elsewhere: frozenset[str] = frozenset()
 ) -> tuple[frozenset[str], frozenset[str], list[Problem]]:
-    """The swept paths that some variant has, those that some variant lacks, and the problems of compare and sweep.
+    """The paths that some variant has, those that some variant lacks, and the problems of compare, sweep and decide.
 
     `elsewhere` are paths known to exist in another form of the study: a quick form may keep no variant that has them.
     With `spec` None (the study itself has problems) only the paths are looked up.
     """
     problems: list[Problem] = []
     drafts = [(name, draft) for name, draft in _variants(tree, problems, check=spec is not None)]
-    rows = list(_rows(tree.data.get("sweep")))
+    found, lacking = _tried(tree, spec, drafts, list(_rows(tree.data.get("sweep"))), elsewhere, problems)
+    variables = _variables(tree)
+    if variables:
+        rows = _decided(tree, variables, problems)
+        wider = _protections(tree, variables.get(VARIANTS), drafts, problems)
+        more, less = _tried(tree, spec, wider, rows, elsewhere, problems)
+        found, lacking = found | more, lacking | less
+    return found, lacking, problems
+
+
+def _tried(
+    tree: Tree,
+    spec: StudySpec | None,
+    drafts: list[tuple[str, Draft]],
+    rows: list[Row],
+    elsewhere: frozenset[str],
+    problems: list[Problem],
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The paths of `rows` that some draft has, and those that some draft lacks; `problems` are added to."""
+    before = len(problems)
     lacking: dict[str, list[str]] = {}
     found: set[str] = set()
     refusals: dict[str, ValueRefused] = {}
@@ -40,9 +62,51 @@ def check_axes(
     for path, source in _paths(rows):
         if path in refusals and path not in found and path not in elsewhere:
             problems.append(_at(tree, source[:-1], refusals[path], at_key=True))
-    if spec is not None and not problems:
+    if spec is not None and len(problems) == before:
         problems += _values(tree, [draft for _, draft in drafts], rows)
-    return frozenset(found), frozenset(lacking), problems
+    return frozenset(found), frozenset(lacking)
+
+
+def _variables(tree: Tree) -> dict[str, Any]:
+    """The decision variables as they stand in the file; what is no mapping the models refuse."""
+    decide = tree.data.get("decide")
+    variables = decide.get("variables") if isinstance(decide, dict) else None
+    return variables if isinstance(variables, dict) else {}
+
+
+def _decided(tree: Tree, variables: dict[str, Any], problems: list[Problem]) -> list[Row]:
+    """Each value of each decision variable, to be tried alone; whole protections are drafts of their own."""
+    rows: list[Row] = []
+    for path, given in variables.items():
+        source: Path = ("decide", "variables", path)
+        try:
+            refuse_undecided(path)
+            values = values_of(given)
+        except ValueRefused as refused:
+            problems.append(_at(tree, source, refused))
+            continue
+        if path != VARIANTS:
+            rows += [[(path, value, (*source, at))] for at, value in enumerate(values)]
+    return rows
+
+
+def _protections(
+    tree: Tree, given: Any, drafts: list[tuple[str, Draft]], problems: list[Problem]
+) -> list[tuple[str, Draft]]:
+    """The drafts with each protection that is to be decided put in; the drafts themselves where there is none."""
+    found = []
+    for name, draft in drafts:
+        for at, value in enumerate(given if isinstance(given, list) else ()):
+            source: Path = ("decide", "variables", VARIANTS, at)
+            one = Draft(tree, draft.raw)
+            try:
+                one.put(VARIANTS, value, source)
+            except ValueRefused as refused:
+                problems.append(_at(tree, source, refused))
+                continue
+            problems += one.check()[1]
+            found.append((f"{name} {at}", one))
+    return found or drafts
 
 
 def _at(tree: Tree, source: Path, refused: ValueRefused, *, at_key: bool = False) -> Problem:

@@ -22,7 +22,8 @@ from gemsim.spec.yaml import Path, Tree, dotted
 
 def point_of(raw: dict[str, Any]) -> dict[str, Any]:
     """A raw study without what it varies: the raw form of a design point."""
-    return {key: value for key, value in raw.items() if key not in ("sweep", "compare", "quick", "uncertain")}
+    varied = ("sweep", "compare", "decide", "quick", "uncertain")
+    return {key: value for key, value in raw.items() if key not in varied}
 
 
 def in_order(problems: list[Problem]) -> list[Problem]:

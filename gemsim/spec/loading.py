@@ -95,7 +95,11 @@ def _without_axes(spec: StudySpec | None, paths: frozenset[str]) -> StudySpec | 
     grid, zipped = (
         {path: v for path, v in axes.items() if path not in paths} for axes in (spec.sweep.grid, spec.sweep.zip)
     )
-    return spec.model_copy(update={"sweep": spec.sweep.model_copy(update={"grid": grid, "zip": zipped})})
+    changes: dict[str, Any] = {"sweep": spec.sweep.model_copy(update={"grid": grid, "zip": zipped})}
+    if spec.decide is not None:
+        kept = {path: values for path, values in spec.decide.variables.items() if path not in paths}
+        changes["decide"] = spec.decide.model_copy(update={"variables": kept})
+    return spec.model_copy(update=changes)
 
 
 def resolve_point(loaded: LoadedStudy, assignments: Mapping[str, Any]) -> StudySpec:
@@ -136,12 +140,16 @@ def applies(loaded: LoadedStudy, assignments: Mapping[str, Any], path: str) -> b
 
 
 def _source(data: dict[str, Any], path: str, value: Any) -> Path:
-    """Where in the file an assignment stands: in a swept list or a variant; else its own path."""
+    """Where in the file an assignment stands: in a swept list, a decision variable or a variant; else its own path."""
     sweep = data.get("sweep") or {}
     for kind in ("grid", "zip"):
         values = (sweep.get(kind) or {}).get(path)
         if values is not None and value in values:
             return ("sweep", kind, path, values.index(value))
+    decided = ((data.get("decide") or {}).get("variables") or {}).get(path)
+    if decided is not None:
+        at = decided.index(value) if isinstance(decided, list) and value in decided else None
+        return ("decide", "variables", path) if at is None else ("decide", "variables", path, at)
     for name, overrides in (data.get("compare") or {}).items():
         if path in overrides and overrides[path] == value:
             return ("compare", name, path)

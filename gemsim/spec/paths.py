@@ -28,15 +28,11 @@ LISTS: dict[tuple[str, ...], tuple[type[Model], str]] = {  # where a list of nam
     ("fleet", "repair", "stages"): (StageSpec, "stage"),
 }
 _SHORT = {"restart": "mode", "failures": "mix"}
-_PAIRED = ("run.seed", "run.replications")
-
-
-def normalised(raw: Raw) -> Raw:
-    """A deep copy with short forms written out and empty optional sections left out."""
-    tree = {key: _copy(value) for key, value in raw.items()}
-    for key in (
+OPTIONAL = (  # sections that may stand empty
+    *(
         "sweep",
         "compare",
+        "decide",
         "quick",
         "require",
         "uncertain",
@@ -45,8 +41,16 @@ def normalised(raw: Raw) -> Raw:
         "protection",
         "prices",
         "notes",
-        "profile",
-    ):
+    ),
+    "profile",
+)
+_PAIRED = ("run.seed", "run.replications")
+
+
+def normalised(raw: Raw) -> Raw:
+    """A deep copy with short forms written out and empty optional sections left out."""
+    tree = {key: _copy(value) for key, value in raw.items()}
+    for key in OPTIONAL:
         if tree.get(key, ...) is None:
             del tree[key]
     for section, key in _SHORT.items():

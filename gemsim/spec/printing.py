@@ -24,7 +24,7 @@ GIVEN = "given"
 NOMINAL = "the nominal value of its law (uncertain, below)"
 _NO_SWEEP: dict[str, Any] = {"grid": {}, "zip": {}}
 _SHORT_FORM = {"spare_nodes", "spare_activation"}  # of cluster, where fleet.spares says it all
-_VARIED = ("sweep", "compare", "quick", "uncertain")
+_VARIED = ("sweep", "compare", "decide", "quick", "uncertain")
 
 
 def canonical(spec: StudySpec) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def canonical(spec: StudySpec) -> dict[str, Any]:
         data["cluster"] = {key: value for key, value in data["cluster"].items() if key not in _SHORT_FORM}
     for assignments in data["compare"].values():
         assignments.update({path: _systems(path, value) for path, value in assignments.items()})
-    for axes in data["sweep"].values():
+    for axes in (*data["sweep"].values(), *([data["decide"]["variables"]] if "decide" in data else ())):
         axes.update({path: [_systems(path, one) for one in values] for path, values in axes.items()})
     return {key: value for key, value in data.items() if value not in ({}, "", _NO_SWEEP)}
 

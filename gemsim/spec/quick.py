@@ -1,7 +1,7 @@
 """The `quick` section: a smaller form of the study, laid over it.
 
-Swept paths are replaced path by path, `zip` as a whole; `compare` may name the variants to keep; `run` and `require`
-merge.
+Swept paths and decision variables are replaced path by path, `zip` as a whole; `compare` may name the variants to
+keep; `run` and `require` merge.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gemsim.spec.paths import merge
 from gemsim.spec.types import closest
 from gemsim.spec.yaml import Path, Tree
 
-KEYS = ("sweep", "compare", "run", "require")
+KEYS = ("sweep", "compare", "decide", "run", "require")
 
 
 def without_quick(tree: Tree) -> Tree:
@@ -41,6 +41,8 @@ def with_quick(tree: Tree) -> Tree:
             )
         elif key == "sweep" and isinstance(value, dict):
             _lay_sweep(merged, value)
+        elif key == "decide" and isinstance(value, dict):
+            _lay_decide(merged, value)
         elif key == "compare" and isinstance(value, list):
             _keep_variants(merged, value)
         elif isinstance(value, dict) and isinstance(merged.data.get(key), dict):
@@ -61,6 +63,28 @@ def _lay_sweep(merged: Tree, sweep: dict[str, Any]) -> None:
         else:
             base[kind] = copy.deepcopy(axes)
     _move(merged, ("quick", "sweep"), ("sweep",))
+
+
+def _lay_decide(merged: Tree, decide: dict[str, Any]) -> None:
+    base = merged.data.get("decide")
+    base = merged.data["decide"] = base if isinstance(base, dict) else {}
+    for key, value in decide.items():
+        if key == "variables" and isinstance(value, dict) and isinstance(base.get(key), dict):
+            base[key].update(copy.deepcopy(value))
+        else:
+            base[key] = copy.deepcopy(value)
+    for key, value in decide.items():
+        places: list[Path] = [(key, path) for path in value] if isinstance(value, dict) else [(key,)]
+        for place in places:
+            _forget(merged, ("decide", *place))
+    _move(merged, ("quick", "decide"), ("decide",))
+
+
+def _forget(merged: Tree, place: Path) -> None:
+    """Drop the positions of what was replaced."""
+    for table in (merged.values, merged.keys):
+        for path in [path for path in table if path[: len(place)] == place]:
+            del table[path]
 
 
 def _keep_variants(merged: Tree, names: list[Any]) -> None:

@@ -12,6 +12,7 @@ from gemsim.errors import UnitError, ValueRefused, show
 from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares, refuse_unknown_repairs
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
+from gemsim.spec.decide import DecideSpec, refuse_objective
 from gemsim.spec.failures import FailuresSpec
 from gemsim.spec.fleet import FleetSpec
 from gemsim.spec.prices import PricesSpec
@@ -163,7 +164,7 @@ Tiers = Annotated[tuple[Annotated[TierSpec, BeforeValidator(read_tier)], ...], B
 
 
 class StudySpec(Model):
-    """One study, or one design point of it (then without sweep, compare, quick and uncertain)."""
+    """One study, or one design point of it (then without sweep, compare, decide, quick and uncertain)."""
 
     title: str
     notes: str = ""
@@ -176,6 +177,7 @@ class StudySpec(Model):
     uncertain: Annotated[dict[str, Law], Laws()] = Field(default_factory=dict)
     sweep: SweepSpec = Field(default_factory=SweepSpec)
     compare: dict[Annotated[str, Label()], dict[str, Any]] = Field(default_factory=dict)
+    decide: DecideSpec | None = None
     require: Annotated[dict[str, Requirement], _Requirements()] = Field(default_factory=dict)
     prices: PricesSpec | None = None
     profile: str = sourced("by GPU type", default_factory=_default_profile)
@@ -191,4 +193,5 @@ class StudySpec(Model):
         refuse_remaps(self.failures, self.fleet)
         refuse_repairs(self.failures.classes, self.fleet)
         refuse_unknown_repairs(self.failures, self.fleet)
+        refuse_objective(self.decide, self.run, self.prices)
         return self

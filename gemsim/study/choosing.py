@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gemsim.errors import Problem, StudyError, show
-from gemsim.spec.loading import LoadedStudy
+from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.study.design import DesignPoint, designs_of, short_names, size_of
 from gemsim.study.design import show as text_of
 
@@ -59,10 +59,12 @@ def choose_point(loaded: LoadedStudy, *, number: int | None, words: Sequence[str
             put[one.name] = _value(one.value)
         else:
             designs = _of(loaded, designs, one, {design.index: design.columns[path] for design in designs})
+    if put:
+        resolve_point(loaded, {**designs[0].assignments, **put})  # what cannot be is said first
     if len(designs) > 1:
         raise _refused(
             loaded,
-            f"{len(designs)} design points are left, and one is to be explained",
+            f"{len(designs)} design points are left, and one is wanted",
             f"choose by {'; '.join(_left(designs, names))}",
             f"or by --point 1 to {len(designs_of(loaded))}",
         )

@@ -6,10 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gemsim.analytic.losses import losses
 from gemsim.analytic.optimum import HOPELESS, optimum
 from gemsim.analytic.run import predict
 from gemsim.analytic.unseen import said
 from gemsim.engine.run import simulate
+from gemsim.errors import NotCovered
 from gemsim.scenario import Scenario, build, describe
 from gemsim.scenario.describe import outside
 from gemsim.scenario.waiting import waits
@@ -28,8 +30,23 @@ def described(scenario: Scenario) -> dict[str, Any]:
     """What can be said without running: the scenario's own columns and the best that periodic saving could do."""
     static, best = describe(scenario), optimum(scenario)
     notes = [*static["notes"], *said(scenario), *best.get("notes", [])]
+    lost = losses_said(scenario)
     beside = {"outside": outside(scenario), "spare_nodes": scenario.fleet.spares.nodes, "waits": waits(scenario)}
-    return {**static, **best, **beside, "notes": notes}
+    return {**static, **best, **lost, **beside, "notes": notes}
+
+
+def losses_said(scenario: Scenario) -> dict[str, Any]:
+    """Unrecoverable losses per run in closed form, as the summary's columns; the reason where there is none."""
+    try:
+        found = losses(scenario)
+    except NotCovered as error:
+        return {"unrecoverable_analytic": None, "unrecoverable_note": f"none: {error.reason}"}
+    except ArithmeticError as error:  # a number beside the simulated one must not take that along
+        note = (
+            f"none: the closed form broke down ({type(error).__name__}: {error}): a fault of gemsim's, please report it"
+        )
+        return {"unrecoverable_analytic": None, "unrecoverable_note": note}
+    return {"unrecoverable_analytic": found.per_run, "unrecoverable_note": f"{found.kind}, within {found.error:.2g}"}
 
 
 MODEL = Model(build=build, describe=described, predict=predict, simulate=simulate, bill=bill_of)

@@ -50,7 +50,7 @@ def realise(
             bill = model.bill(spec, scenario)
             points.append(replace(bare, id=id_, static=known[id_].static, twin=known[id_].twin, bill=bill))
         except GemsimError as error:
-            points.append(replace(bare, reason=_reason(error)))
+            points.append(replace(bare, reason=reason_of(error)))
         except Exception as error:
             points.append(replace(bare, id=f"fault-{design.index}"))
             faults[points[-1].id] = error
@@ -67,7 +67,7 @@ def _twin(model: Model, scenario: Any) -> Mapping[str, Any]:
         return {"analytic_kind": NO_FORM, "analytic_note": note}
 
 
-def _reason(error: GemsimError) -> str:
+def reason_of(error: GemsimError) -> str:
     """One line; of a study's problems the place in the file is left out, since the table is not the file."""
     if isinstance(error, StudyError):
         return "; ".join(f"{problem.path}: {problem.what}; {problem.allowed}" for problem in error.problems)

@@ -161,10 +161,10 @@ class _Study:
         try:
             nominal = self.answer.value(self.nominal)
         except NotCovered as error:
-            todo = "take another design (--point), or simulate (--engine)"
+            todo = "take another design (PATH=VALUE, --point), or simulate (--engine)"
             raise NotCovered(f"no closed form with all inputs nominal: {error.reason}; {todo}") from error
         except Infeasible as error:
-            todo = "take another design (--point)"
+            todo = "take another design (PATH=VALUE, --point)"
             raise Infeasible(f"infeasible with all inputs nominal: {error.reason}; {todo}") from error
         self.seconds = time.perf_counter() - began
         return nominal

@@ -28,6 +28,9 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C during a sweep; the message says what is kept and how to go on."""
 
 
+AS_IT_STANDS = "the study as it stands"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is to be run, free of how it was written: points, how to resolve one, and what the folder records."""
@@ -111,10 +114,10 @@ def labels(points: Sequence[Point]) -> dict[str, str]:
     return {id_: label(point) for id_, point in _first(points).items()}
 
 
-def label(point: Point) -> str:
+def label(point: Point | DesignPoint) -> str:
     """What a point varies, in one line."""
     swept = [f"{path}={value}" for path, value in point.columns.items()]
-    return " ".join(([point.variant] if point.variant else []) + swept) or "the study as it stands"
+    return " ".join(([point.variant] if point.variant else []) + swept) or AS_IT_STANDS
 
 
 def _first(points: Sequence[Point]) -> dict[str, Point]:

@@ -229,7 +229,9 @@ def _best_facts(group: Group, *, spares: bool) -> Iterator[str]:
     if static.get("interval_note"):
         yield f"Checkpoints: {static['interval_note']}."
     lost, high = group.best["unrecoverable_per_run"], group.best["unrecoverable_per_run_hi"]
-    yield f"Back to the start of the job: {lost:.3g} per run (95 %: at most {high:.2g})."
+    form = group.best["unrecoverable_analytic"]
+    beside = f"; closed form {form:.2g}" if form else ""
+    yield f"Back to the start of the job: {lost:.3g} per run (95 %: at most {high:.2g}{beside})."
     short = shortage(group.best, static)
     left_out = (*((HOPELESS_NOTE,) if short else ()), *(() if spares else (SPARES_NOTE,)))  # waiting, not saves
     for note in static.get("notes") or ():

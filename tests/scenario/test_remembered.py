@@ -18,7 +18,7 @@ from gemsim.spec.draft import Draft, point_of
 from gemsim.spec.loading import LoadedStudy, load_study, resolve_point
 from gemsim.study.design import designs_of
 
-STUDIES = sorted(resources.studies().glob("*.yaml"))
+STUDIES = sorted(path for path in resources.studies().glob("*.yaml") if path.stem != "replay")  # needs its log
 MOST = 6  # points of a study
 
 

@@ -18,7 +18,12 @@ from tests.studies.world import FOLDER, NAMES, designs, ettr, rows, spec, standa
 
 REPLICATIONS = 24
 COMMENTED = ("cluster", "workload", "restart", "failures", "require", "run")
-OF_THEIR_OWN = ("trainingcxl", "systems", "replay")  # tested in test_trainingcxl, tests/systems, tests/logs
+OF_THEIR_OWN = (
+    "trainingcxl",
+    "systems",
+    "replay",
+    "recommend",
+)  # tested in test_trainingcxl, tests/systems, tests/logs, test_decide
 SOURCES = re.compile(r"assumption|derived|Llama 3|RSC|ZeRO|Delta|GEMINI|DeepSeek")
 
 
@@ -26,7 +31,7 @@ def test_no_study_is_left_out() -> None:
     assert {path.stem for path in FOLDER.glob("*.yaml")} == {*NAMES, *OF_THEIR_OWN}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "recommend"])
 def test_every_input_has_its_source_or_the_word_assumption(name: str) -> None:
     section, bare = "", []
     for line in (FOLDER / f"{name}.yaml").read_text().splitlines():
@@ -39,7 +44,7 @@ def test_every_input_has_its_source_or_the_word_assumption(name: str) -> None:
     assert not bare
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "recommend"])
 @pytest.mark.parametrize("quick", [False, True])
 def test_checks(name: str, quick: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(FOLDER / f"{name}.yaml"), *(["--quick"] if quick else [])]) == 0

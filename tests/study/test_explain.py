@@ -75,7 +75,7 @@ def test_a_path_that_is_not_swept_is_put_in() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "small.yaml: 6 design points are left, and one is to be explained; choose by variant='as it is' | "
+        ([], "small.yaml: 6 design points are left, and one is wanted; choose by variant='as it is' | "
              "'store alone'; k=8 | 16; restart=in_place | all_processes; or by --point 1 to 6"),
         (["k=9"], "small.yaml: no design point has k=9; 8 | 16"),
         (["variant=none"], "no design point has variant=none; 'as it is' | 'store alone'"),
@@ -110,7 +110,7 @@ NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 def printed(page: str) -> tuple[dict[str, float], list[tuple[float, float, float, float]], list[float], list[float]]:
     """The lines by symbol, the table of interruptions (D, b, k, a), its S and its P: read from the page alone."""
     text = page[page.index("The sum by hand") :]
-    lines = {m[1]: float(m[2]) for m in re.finditer(rf"(?m)^ ?(\w+) +\S.* {NUMBER}(?: /?s)?$", text)}
+    lines = {m[1]: float(m[2]) for m in re.finditer(rf"(?m)^ ?(\w+)  +\S.* {NUMBER}(?: /?s)?$", text)}
     (heads,) = re.findall(r"(?m)^ *D, s .*$", text)
     block = text[text.index(heads) + len(heads) :].split("\n\n")[0]
     names = [name.strip() for name in re.split(r"  +", heads.strip())]

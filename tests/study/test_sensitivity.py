@@ -301,7 +301,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_command(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    assert main(["sensitivity", str(file), "--quick", "--samples", "16", "--point", "m=2", "--out", str(out)]) == 0
+    assert main(["sensitivity", str(file), "--quick", "--samples", "16", "m=2", "--out", str(out)]) == 0
     said = capsys.readouterr()
     assert "failures.scale" in said.out
     assert "runs have a number" in said.out
@@ -324,10 +324,10 @@ def test_the_engine_answers_too(file: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 REFUSED = [
-    (["--point", "9"], "no such point (9); 1 to 2"),
-    (["--point", "k=9"], "nothing called 'k' is swept; one of protection.stripe.m"),
-    (["--point", "m=9"], "no point with m=9; m is one of 1, 2"),
-    (["--point", "m"], "not NAME=VALUE"),
+    (["--point", "9"], "no such design point (9); 1 to 2"),
+    (["k=9"], "no such path"),
+    (["m=9"], "no design point has m=9; 1 | 2"),
+    (["m"], "not a choice ('m')"),
     (["--output", "etr"], "unknown output ('etr')"),
     (["--engine", "--output", "memory_overhead"], "unknown output of the engine"),
     (["--vary", "200 %"], "--vary:"),
@@ -349,9 +349,9 @@ def test_a_study_without_laws_says_how_to_write_some(capsys: pytest.CaptureFixtu
     said = capsys.readouterr().err
     assert "no input of this design is uncertain" in said
     assert "--vary 20%" in said
-    point = "k=32,m=1,mapping=interleaved,restart=in_place"
-    assert main(["sensitivity", str(ROOT / "studies" / "widths.yaml"), "--vary", "20%", "--point", point]) == 2
-    assert "2 points fit" in capsys.readouterr().err
+    choice = ["k=32", "m=1", "mapping=interleaved", "restart=in_place"]
+    assert main(["sensitivity", str(ROOT / "studies" / "widths.yaml"), "--vary", "20%", *choice]) == 2
+    assert "2 design points are left" in capsys.readouterr().err
 
 
 def test_assumed_numbers_are_varied_and_listed() -> None:

@@ -25,7 +25,7 @@ def checkpoint(shop: Workshop, one: CheckpointSpec, number: int) -> Checkpoint:
             f"interval {one.interval:.4g} s of tier '{one.label}' and its blocked time are shorter than its write "
             f"time, {write:.4g} s: saves pile up"
         )
-    every = 0 if isinstance(one.interval, str) else _steps_between(one.interval, running, shop.spec.workload.step)
+    every = 0 if isinstance(one.interval, str) else steps_between(one.interval, running, shop.spec.workload.step)
     return Checkpoint(
         number=number,
         name=one.label,
@@ -59,7 +59,7 @@ def fewest(possible: Callable[[int], bool], near: float) -> int:
     return steps
 
 
-def _steps_between(interval: float, least: float, step: float) -> int:
+def steps_between(interval: float, least: float, step: float) -> int:
     """A given interval in whole steps; rounding does not make it shorter than the least."""
     every = max(1, round(interval / step))
     return every if every * step >= least else every + 1
