@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -128,9 +129,16 @@ def same_law(first: Sample, second: Sample, *, detect: float = 0.1, alarm: float
 
 
 def mean_two_stage(
-    draw: Callable[[int], Sample], expected: float, *, detect: float, alarm: float = ALARM, slack: float = 10.0
+    draw: Callable[[int], Sample],
+    expected: float,
+    *,
+    detect: float,
+    alarm: float = ALARM,
+    slack: float = 10.0,
+    within: float = 0.0,
 ) -> None:
-    """The mean of values without bounds is `expected`; sees it off by `detect` (absolute).
+    """The mean of values without bounds is `expected`, or no further from it than `within`; sees it off by `detect`
+    (absolute).
 
     `draw(0)` and, only if that one looks wrong, `draw(1)` give independent samples; rejected when both lie on the same
     side beyond Student's quantile of sqrt(alarm) / `slack`. A tail of 1e-4 can be trusted within a small factor where
@@ -148,14 +156,41 @@ def mean_two_stage(
         if n < 50 or abs(float(skew(values))) / math.sqrt(n) > 0.12:
             raise Underpowered(f"the mean of {n} values with skewness {skew(values):.2g} is not near enough to normal")
         quantile = float(t.isf(math.sqrt(alarm) / slack, n - 1))
-        if detect < (quantile + float(norm.isf(MISS / 2))) * error:
+        if detect < within + (quantile + float(norm.isf(MISS / 2))) * error:
             raise Underpowered(f"standard error {error:.3g} is too large to see an error of {detect:.3g}")
         off = float(values.mean()) - expected
+        off = math.copysign(max(0.0, abs(off) - within), off)
         scores.append(off / error if error > 0.0 else math.copysign(math.inf, off) if off else 0.0)
         if abs(scores[-1]) <= quantile:
             break
     both = len(scores) == 2 and min(abs(s) for s in scores) > quantile and scores[0] * scores[1] > 0.0
     _judge(not both, alarm, f"mean is {scores} standard errors from {expected:.8g} (limit {quantile:.2f})")
+
+
+class Claim(NamedTuple):
+    """That a mean is `expected` to `within`: `draw(stage)` gives independent samples; sees it off by `detect`."""
+
+    name: str
+    draw: Callable[[int], Sample]
+    expected: float
+    detect: float
+    within: float = 0.0
+
+
+def means_two_stage(claims: Sequence[Claim], *, alarm: float = ALARM) -> None:
+    """All these claims at once, each by `mean_two_stage` at its part of the alarm (Bonferroni); tells all that fail."""
+    wrong = []
+    for claim in claims:
+        try:
+            mean_two_stage(
+                claim.draw, claim.expected, detect=claim.detect, within=claim.within, alarm=alarm / len(claims)
+            )
+        except Rejected as error:
+            wrong.append(f"{claim.name}: {error}")
+        except Underpowered as error:
+            raise Underpowered(f"{claim.name}: {error}") from None
+    if wrong:
+        raise Rejected("; ".join(wrong))
 
 
 def _dkw(n: int, alarm: float) -> float:

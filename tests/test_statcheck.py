@@ -177,3 +177,25 @@ def test_seeds_are_fixed_and_shown(tmp_path: Path) -> None:
     seed = zlib.crc32(b"test_it")
     assert f"\nseed {seed}\n" in done.stdout
     assert f"\n{np.random.default_rng(seed).random()}\n" in done.stdout
+
+
+def _normal(mean: float, stage: int) -> np.ndarray:
+    return np.random.default_rng([7, stage]).normal(mean, 1.0, 400)
+
+
+def test_a_mean_within_what_is_allowed_is_accepted_and_beyond_it_rejected() -> None:
+    statcheck.mean_two_stage(partial(_normal, 0.5), 0.0, detect=1.2, within=0.5)
+    with pytest.raises(Rejected):
+        statcheck.mean_two_stage(partial(_normal, 1.2), 0.0, detect=1.2, within=0.5)
+    with pytest.raises(Underpowered):
+        statcheck.mean_two_stage(partial(_normal, 0.0), 0.0, detect=0.6, within=0.5)
+
+
+def test_claims_are_judged_together_and_all_that_fail_are_named() -> None:
+    right = [statcheck.Claim(f"right {i}", partial(_normal, 0.0), 0.0, 0.7) for i in range(5)]
+    statcheck.means_two_stage(right)
+    wrong = [statcheck.Claim(f"wrong {i}", partial(_normal, 0.0), off, 0.7) for i, off in enumerate((1.0, -1.0))]
+    with pytest.raises(Rejected, match=r"wrong 0.*wrong 1"):
+        statcheck.means_two_stage([*right, *wrong])
+    with pytest.raises(Underpowered, match="blunt"):
+        statcheck.means_two_stage([*right, statcheck.Claim("blunt", partial(_normal, 0.0), 0.0, 0.1)])

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, expm1, fsum
+from math import fsum
 
-from gemsim.analytic.doubt import never_hit
 from gemsim.analytic.groups import Solved, Told
 from gemsim.analytic.remaps import Stops, stops
-from gemsim.analytic.renewal import Rung, ladder
+from gemsim.analytic.rungs import Rung, ladder
 from gemsim.errors import NotCovered
 from gemsim.protection.replica_group import ReplicaGroup
+from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
 
 TWO = "two that meet"  # a second failure in the recovery of a first that leaves a stripe with too few members
@@ -81,7 +81,9 @@ def _weights(behind: Sequence[Solved], steps: int) -> list[float]:
 
 def parts(solved: Solved) -> Iterator[Part]:
     """The shares of one stretch of constant rates."""
-    if solved.ettr < 0.0:
+    if solved.groups.planned:
+        raise NotCovered("planned stops: who of them takes what is not told apart")
+    if solved.ettr <= 0.0:
         raise NotCovered("what is lost to first order is more than the work done: nothing to share out")
     running = (1.0 - solved.out) / solved.standing.wall_per_running
     lost, groups = spent(solved), solved.groups
@@ -97,26 +99,23 @@ def parts(solved: Solved) -> Iterator[Part]:
     if solved.out:
         for name, share in _shares(solved, lambda told: told.branch.action == "replace", _repair):
             yield Part(name, WAIT, "waiting", solved.out * share)
-    yield Part("", "", "productive", kept * (1.0 - solved.lost.joins) * (1.0 - solved.lost.share))
+    productive = kept * (1.0 - solved.lost.joins) * (1.0 - solved.lost.share)
+    if solved.kept < 1.0:
+        yield Part("", START, "wasted", productive * (1.0 - solved.kept))
+    yield Part("", "", "productive", productive * solved.kept)
 
 
 def spent(solved: Solved) -> Lost:
-    """What becomes of a second of running. Work is done outside saves, whose share is that of attempts at a cycle which
-    reach the save; the renewal form says what of the work is kept."""
+    """What becomes of a second of running. Work is done outside saves; the renewal form says what of the work is
+    kept."""
     scenario, standing, main = solved.scenario, solved.standing, solved.main
-    ending = standing.roll_back + standing.keep
-    cycle = solved.tau + solved.delta
-    saving = solved.delta / cycle
-    if main is not None and not main.wall_anchor and ending * cycle > 1e-9:
-        saving = exp(-ending * solved.tau) * expm1(-ending * solved.delta) / expm1(-ending * cycle)
+    saving = solved.stalled.main
     worked = (1.0 - saving) * scenario.useful_step / solved.pace
     gone = max(0.0, worked - solved.renewal * standing.wall_per_running)
     kept = min(gone, standing.keep * scenario.useful_step / 2.0 * (1.0 - saving)) if standing.roll_back else gone
     overhead = [] if main is None else [(main.name, saving)]
-    for stall in scenario.timeline.stalls:
-        if main is None or stall.tier != main.number:
-            each = stall.seconds / stall.every / solved.pace
-            overhead.append((scenario.tiers[stall.tier].name, each * (1.0 - saving)))
+    others = {tier: share for tier, share in solved.stalled.by_tier.items() if main is None or tier != main.number}
+    overhead += [(scenario.tiers[tier].name, share) for tier, share in others.items()]
     slow = [(tier.name, tier.overhead().slower) for tier in scenario.tiers if tier.overhead().slower]
     overhead += [(name, slower / solved.pace * (1.0 - saving)) for name, slower in slow]
     return Lost(worked, gone - kept, kept, tuple(overhead))
@@ -125,7 +124,8 @@ def spent(solved: Solved) -> Lost:
 def _by_failure(solved: Solved, lost: Lost, running: float, useful: float) -> Iterator[Part]:
     """What each branch takes: standing still, and work that is done again."""
     scenario, standing = solved.scenario, solved.standing
-    rungs = {} if never_hit(scenario) else {rung.seconds: rung for rung in ladder(**solved.groups.kinds())}
+    groups = solved.groups
+    rungs = {rung.seconds: rung for rung in ladder(**groups.kinds(wall=True), running=groups.kinds(wall=False))}
     each_roll = lost.rolled / standing.roll_back if standing.roll_back else 0.0
     each_keep = lost.kept / standing.keep if standing.keep else 0.0
     own = stops(scenario, solved.found)
@@ -170,7 +170,7 @@ def _ends(told: Told, rung: Rung | None) -> tuple[float, float]:
 def course(scenario: Scenario, told: Told, own: Stops) -> dict[str, float]:
     """The seconds standing still by ledger column, as the engine books them."""
     branch, restart = told.branch, scenario.restart
-    detection = 0.0 if branch.kind.scope == "silent" else branch.kind.detect.mean
+    detection = told.detect
     if branch.ending == "go_on":
         tier = scenario.tiers[branch.number]
         assert isinstance(tier, ReplicaGroup)

@@ -1,25 +1,43 @@
-"""What a second lost host costs while copies outside GPU memory are one short: a bound on what the twin leaves out.
-
-After the loss of a host the newest version lacks its part until the next save is complete. In that time a further
-roll-back fetches again, and a further lost host can leave a shard without a copy.
-"""
+"""What pairs of failures cost that fall deeper than either alone, and what is fetched again while copies are short."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
 
 from gemsim.analytic.expected import standing_still
-from gemsim.protection.arrays import anywhere
+from gemsim.analytic.groups import Groups
+from gemsim.analytic.pairs import Fall
+from gemsim.analytic.saves import not_durable
+from gemsim.protection.arrays import at_least, everywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
-from gemsim.protection.double import falls
-from gemsim.protection.placement import Placement
 from gemsim.protection.reach import Branch
+from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.scenario import Scenario
+
+UNSURE = 0.5  # of the rate of pairs: three that meet, and whom the second strikes, are left out
+
+
+def add_pairs(scenario: Scenario, groups: Groups, pairs: Sequence[Fall], main: Checkpoint | None) -> None:
+    """Falls to the main tier are roll-backs in place of restarts that keep the state; those to the start of the job are
+    counted apart; all others lose the work since the older version. First order."""
+    for pair in pairs:
+        groups.falls = groups.falls + pair.rate * pair.failures
+        if pair.number < 0:
+            groups.start = groups.start + pair.rate
+            groups.unsure_start = groups.unsure_start + UNSURE * pair.rate
+        elif main is not None and pair.number == main.number and groups.keeping:
+            groups.fall(pair.rate)
+            tau = main.every * scenario.timeline.pace
+            groups.doubt = groups.doubt + UNSURE * pair.rate * (tau / 2.0 + main.lag)
+        else:
+            lost = pair.rate * _from(scenario, pair.number)
+            groups.extra = groups.extra + lost
+            groups.doubt = groups.doubt + UNSURE * lost
 
 
 def one_short(scenario: Scenario, found: Sequence[Branch], seconds: float) -> float:
-    """Share of time, to second order; `seconds`: mean time that a recovery takes."""
+    """Share of time, to second order: after the loss of a host the newest version lacks its part until the next save is
+    complete, and each roll-back until then fetches again. `seconds`: mean time that a recovery takes."""
     return sum(
         _of_tier(scenario, found, tier, seconds)
         for tier in scenario.tiers
@@ -27,45 +45,37 @@ def one_short(scenario: Scenario, found: Sequence[Branch], seconds: float) -> fl
     )
 
 
-def both_lost(scenario: Scenario, found: Sequence[Branch]) -> float:
-    """Useful seconds lost per running second where a second failure in the recovery of a first leaves a stripe with too
-    few members. First order; as large an error."""
-    still = partial(standing_still, scenario, reset=False)
-    pairs = falls(found, scenario.tiers, scenario.platform.grid, still)
-    return sum(pair.rate * _from(scenario, pair.number) for pair in pairs)
-
-
 def _of_tier(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, seconds: float) -> float:
     """Rate of lost hosts x time until the next save is complete x rate and cost of what strikes in it."""
     reaching = [b for b in found if b.number == tier.number and b.ending == "roll_back"]
-    losing = [(b.rate, b.damage.disks if tier.target == "disk" else b.damage.hosts) for b in reaching]
-    losing = [(rate, gone) for rate, gone in losing if gone]
-    if not losing:
-        return 0.0
+    hosts = sum(b.rate for b in reaching if (b.damage.disks if tier.target == "disk" else b.damage.hosts))
     window = seconds + tier.every * scenario.timeline.step + tier.blocked + tier.lag
-    again = sum(b.rate for b in reaching) * max(0.0, tier.fetch - tier.read)
-    hosts = sum(rate for rate, _ in losing)
-    deeper = _beyond(scenario, tier)
-    nodes = scenario.platform.grid.count("node")
-    fatal = {gone: _fatal_share(tier.where(nodes), nodes, gone) for _, gone in losing}
-    return sum(rate * window * (again + hosts * fatal[gone] * deeper) for rate, gone in losing)
-
-
-@lru_cache(maxsize=4096)  # asked again for every interval, width and rate of a study
-def _fatal_share(where: Placement, hosts: int, gone: frozenset[int]) -> float:
-    """Share of the hosts whose loss on top of these leaves some shard without a copy."""
-    return sum(not where.survives(gone | {host}) for host in range(hosts) if host not in gone) / hosts
-
-
-def _beyond(scenario: Scenario, tier: Checkpoint) -> float:
-    """Mean seconds of work lost by falling to the next checkpoint, or to the start of the job."""
-    return _from(scenario, tier.number + 1)
+    return hosts * window * sum(b.rate for b in reaching) * max(0.0, tier.fetch - tier.read)
 
 
 def _from(scenario: Scenario, number: int) -> float:
-    """The same from the first checkpoint of this number or a later one; -1: the start of the job."""
-    tiers = scenario.tiers[number:] if number >= 0 else ()
-    following = next((t for t in tiers if isinstance(t, Checkpoint) and anywhere(t.every < NEVER)), None)
-    if following is None:
-        return scenario.horizon / 2.0
-    return following.every * scenario.useful_step / 2.0 + following.lag + following.read
+    """Mean seconds of work lost, and of reading, by falling to a tier."""
+    tier = scenario.tiers[number]
+    if not isinstance(tier, Checkpoint) or everywhere(tier.every >= NEVER):
+        return 0.0
+    return tier.every * scenario.useful_step / 2.0 + tier.lag + tier.read
+
+
+def still(scenario: Scenario, branch: Branch) -> float:
+    """Seconds that a recovery takes."""
+    return standing_still(scenario, branch, reset=False)
+
+
+def older(scenario: Scenario, number: int, ending: float) -> float:
+    """Mean useful seconds between the last whole step and the version that a shallower tier restores; `ending`:
+    restarts per second, which begin its saves anew."""
+    tier = scenario.tiers[number]
+    if isinstance(tier, (PageStripe, MemberStripe)):
+        return (tier.cadence.every - 1) / 2 * scenario.useful_step + tier.cadence.lag
+    if isinstance(tier, Checkpoint) and not tier.wall_anchor:
+        pace = scenario.timeline.pace
+        lost = not_durable(tier.every * pace - tier.blocked, tier.blocked, ending=ending, lag=tier.lag)
+        return at_least(0.0, lost / pace - 0.5) * scenario.useful_step
+    if isinstance(tier, Checkpoint):
+        return (tier.every - 1) / 2 * scenario.useful_step + tier.lag
+    return 0.0

@@ -7,9 +7,11 @@ productive nor overhead was lost to failures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from gemsim.analytic.remaps import stops as of_remaps
-from gemsim.protection.arrays import anywhere, at_least, either
+from gemsim.protection.arrays import anywhere, at_least, either, expm1
+from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
 from gemsim.protection.kinds import Job
@@ -33,47 +35,79 @@ def expected(
     *,
     ettr: float,
     wall_per_running: float,
-    standing: float,
+    stalled: float,
     degraded: float = 0.0,
+    waiting: float = 0.0,
+    unread: float = 0.0,
+    met: float = 0.0,
+    planned: float = 0.0,
+    saver: int = 0,
     stops: Callable[[Branch], float] = lambda branch: 1.0,
+    units: Callable[[Branch], float] = lambda branch: 1.0,
 ) -> dict[str, float]:
     """The columns of `COLUMNS`.
 
-    `wall_per_running`: wall seconds per second of running; `standing`: seconds standing still per second of running
-    before failures during recoveries are counted, by which the parts of a recovery are scaled to the whole.
-    `degraded`: share of time in which work is missing because capacity is out; `stops`: share of a branch's failures
-    that stop the job.
+    `wall_per_running`: wall seconds per second of running; `stalled`: share of running time in encodes and saves.
+    Shares of time: `degraded`: in which work is missing because capacity is out, `waiting`: in which a node is,
+    `planned`: of planned stops, after which tier `saver` brings the job back. Per second: `unread`: failures beside
+    `found` that nobody ever notices; `met`: of running, failures that fall back because another meets them. Of each
+    branch `stops`: share of its failures that stop the job; `units`: how many count at each.
     """
-    wall = scenario.horizon if scenario.work_steps == 0 else scenario.work_steps * scenario.useful_step / ettr
+    wall = (
+        scenario.horizon
+        if scenario.work_steps == 0
+        else scenario.work_steps * scenario.useful_step / at_least(1e-9, ettr)
+    )
     running = 1.0 / wall_per_running
-    rate = _on_both_clocks(found, running)
-    timeline = scenario.timeline
-    pace = timeline.step + sum(s.seconds / s.every for s in timeline.stalls)
-    overhead = running * (1.0 - scenario.useful_step / pace)
+    clock = {"wall": 1.0, "running": running}
+    rate = unread + sum(b.rate * clock[b.kind.exposure] for b in found)
+    overhead = running * (1.0 - (1.0 - stalled) * scenario.useful_share)
     numbers = {"failures_analytic": rate * wall, "overhead_analytic": overhead}
     if not anywhere(rate > 0.0):
         return numbers
     natures = {b.nature for b in found}
     covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
-    fallen = _on_both_clocks([b for b in found if _falls_back(b, covering[b.nature])], running)
+    counted = [replace(b, rate=b.rate * clock[b.kind.exposure] * units(b)) for b in found]
     own = of_remaps(scenario, found)
-    waits = [around(scenario, b, reset=own.at_once(b)) + own.apart(b) for b in found]
-    fallen += (1.0 - running) * _joining(found, waits, covering)
-    lost = at_least(0.0, 1.0 - ettr - overhead)
-    longer = either(standing > 0.0, lambda: (wall_per_running - 1.0) / standing, lambda: 1.0)
-    not_gemini = sum(b.rate * stops(b) * wait for b, wait in zip(found, waits, strict=True)) * running * longer
+    served = serving(scenario, found)
+    waits = [_around(scenario, b, own.at_once(b), reset_share(scenario, b, served)) + own.apart(b) for b in found]
+    fallen = running * met + sum(b.rate for b in counted if _falls_back(b, covering[b.nature]))
+    fallen = fallen + (1.0 - running) * _joining(counted, waits, covering) + running * _joined(counted, waits, covering)
+    spared = (b for b in counted if not _falls_back(b, covering[b.nature]))
+    fallen = fallen + planned * sum(b.rate for b in spared if (covering[b.nature] or 0) < saver)
+    lost = at_least(0.0, 1.0 - ettr - overhead - planned)
+    retrieved = sum(b.rate * stops(b) * _retrieval(scenario, b, own.after(b) - own.apart(b), found) for b in found)
+    not_gemini = at_least(0.0, 1.0 - running * (1.0 + retrieved) - planned)
     return {
         **numbers,
-        "fallback_per_failure_analytic": fallen / rate,
+        "fallback_per_failure_analytic": fallen / (unread + sum(b.rate for b in counted)),
         "cost_s_per_failure_analytic": lost / rate,
         "wasted_s_per_failure_analytic": at_least(0.0, lost - not_gemini - degraded) / rate,
     }
 
 
-def _on_both_clocks(found: Sequence[Branch], running: float) -> float:
-    """Failures per wall second, where the job runs for this share of it."""
-    wall = sum(b.rate for b in found if b.kind.exposure == "wall")
-    return wall + running * sum(b.rate for b in found if b.kind.exposure != "wall")
+def _retrieval(scenario: Scenario, branch: Branch, saved: float, found: Sequence[Branch]) -> float:
+    """Mean seconds in which an interruption retrieves state, the last part of its recovery, which failures begin anew.
+
+    Every interruption completes it once; `saved`: what a stop of its own for a row remap adds to it.
+    """
+    again = sum(b.rate for b in found if b.kind.exposure == "wall")
+    once = standing_still(scenario, branch, reset=False) - around(scenario, branch, reset=False) + saved
+    return either(again * once > 1e-6, lambda: expm1(again * once) / again, lambda: once)
+
+
+def _joined(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
+    """Rate of failures that would be no fall-back, but become one as a graver one strikes in their recovery."""
+    wall = [b for b in found if b.kind.exposure == "wall"]
+    total, worse = 0.0, dict[int, float]()
+    for branch, wait in zip(found, waits, strict=True):
+        first = covering[branch.nature]
+        if first is None or _falls_back(branch, first):
+            continue
+        if first not in worse:
+            worse[first] = sum(b.rate for b in wall if b.number > first or b.tier == START)
+        total += branch.rate * -expm1(-worse[first] * (wait + branch.recovery))
+    return total
 
 
 def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[Nature, int | None]) -> float:
@@ -91,7 +125,7 @@ def _joining(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[
     later: dict[int, float] = {}
     for first in {tier for tier in covering.values() if tier is not None}:
         later[first] = sum(time for (number, lost), time in by_tier.items() if number > first or lost) / total
-    mild = ((b.rate, covering[b.nature]) for b in found if b.ending != "roll_back")
+    mild = ((b.rate, covering[b.nature]) for b in found if not _falls_back(b, covering[b.nature]))
     return sum(rate * later[first] for rate, first in mild if first is not None)
 
 
@@ -104,6 +138,34 @@ def outcomes(scenario: Scenario) -> tuple[Branch, ...]:
     """All outcomes of the failures of a scenario, with their rates."""
     of = scenario
     return branches(Job(of.platform, of.timeline, of.tiers, of.classes, of.restart.mode, of.replace_unit))
+
+
+def refills_memory(scenario: Scenario, branch: Branch) -> bool:
+    """Processes start anew from a state outside GPU memory: pending row remaps are served then."""
+    stored = branch.number < 0 or isinstance(scenario.tiers[branch.number], Checkpoint)
+    return branch.ending == "roll_back" and not branch.damage.alive and stored
+
+
+def serving(scenario: Scenario, found: Sequence[Branch]) -> float:
+    """Share of the roll-backs that find a row remap pending, first order."""
+    if scenario.remap_now:
+        return 0.0
+    pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
+    rolled = sum(b.rate for b in found if refills_memory(scenario, b))
+    return either(rolled > 0.0, lambda: pending / (pending + rolled), lambda: 0.0)
+
+
+def reset_share(scenario: Scenario, branch: Branch, served: float) -> float:
+    """Share of the recoveries of a branch that serve a row remap; `served`: as `serving` says."""
+    if not refills_memory(scenario, branch):
+        return 0.0
+    return 1.0 if branch.action == "drain_and_reset" else served
+
+
+def _around(scenario: Scenario, branch: Branch, at_once: bool, resets: float) -> float:
+    """`around`, in the mean over those that serve a row remap and those that do not."""
+    plain, longer = (around(scenario, branch, reset=reset) for reset in (at_once, True))
+    return plain + resets * (longer - plain)
 
 
 def standing_still(scenario: Scenario, branch: Branch, *, reset: bool) -> float:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, fsum
 
-from gemsim.analytic.doubt import never_hit
 from gemsim.analytic.groups import Solved
-from gemsim.analytic.renewal import Rung, kept_at_interruption, ladder, write_lag_factor
+from gemsim.analytic.renewal import kept_at_interruption, write_lag_factor
+from gemsim.analytic.rungs import Rung, ladder
 
 PER_SECOND = "/s"
 UNTIL = "X(D) = (1 - e^(-r D)) / r, r the sum of all columns b, k, a; sums below are over the lengths d > D"
@@ -46,11 +46,12 @@ class Formula:
 def formula(solved: Solved) -> Formula:
     """The sum that gives the twin's ETTR, for one stretch of constant rates. Kind: that of the twin."""
     groups, standing = solved.groups, solved.standing
-    b, k, a = (fsum(rate for rate, _ in group) for group in (groups.restarting, groups.keeping, groups.in_place))
+    b, k, a = (fsum(one.rate for one in group) for group in (groups.restarting, groups.keeping, groups.in_place))
     least = NOTHING * (b + k + a)
-    rungs = tuple(one for one in ladder(**groups.kinds()) if one.restarting + one.keeping + one.in_place > least)
+    rungs = ladder(**groups.kinds(wall=True), running=groups.kinds(wall=False))
+    rungs = [one for one in rungs if sum(one.begins) > least]
     lines = [*_cycle(solved), *_rates(b, k if keeps(solved) else 0.0, a)]
-    met = "all stand still for D: nothing fails meanwhile" if never_hit(solved.scenario) else "1 + sum of r S"
+    met = "1 + sum of r S"
     lines.append(Line("W", "wall seconds for each second of running", met, standing.wall_per_running))
     lines.append(Line("B", "roll-backs per running second", "b + sum of (a + k) P(D)", standing.roll_back, PER_SECOND))
     if a + k:
@@ -62,7 +63,7 @@ def formula(solved: Solved) -> Formula:
         what = "kept restarts per running second"
         lines.append(Line("H", what, "k and a that end as one (column kept)", standing.keep, PER_SECOND))
     lines += _useful(solved, b)
-    return Formula((*lines, *_beside(solved)), rungs)
+    return Formula((*lines, *_beside(solved)), tuple(rungs))
 
 
 def keeps(solved: Solved) -> bool:
@@ -100,7 +101,7 @@ def _useful(solved: Solved, b: float) -> list[Line]:
     """Useful work of a running second, the write lag, and what comes of it."""
     standing, tau, delta, main = solved.standing, solved.tau, solved.delta, solved.main
     ending = standing.roll_back + standing.keep
-    lag = write_lag_factor(b, solved.lag)
+    lag = write_lag_factor(b, solved.lag) * solved.factor
     found = [] if not keeps(solved) else [Line("E", "both", "B + H", ending, PER_SECOND)]
     useful = solved.renewal * standing.wall_per_running / lag * solved.pace / solved.scenario.useful_step
     letter = "E" if keeps(solved) else "B"
@@ -120,7 +121,10 @@ def _useful(solved: Solved, b: float) -> list[Line]:
         found.append(Line("s", "P(it is saved later)", "e^(-E w) / (e^(-E w) + (1 - e^(-E w)) B / E)", later))
         how = "tau E / (e^(E w) - 1) + H s K"
     found.append(Line("U", "work kept of a running second, encodes in it", how, useful))
-    found.append(Line("G", "factor of the write lag", "e^(-b g)", lag))
+    how = "e^(-b g)" if solved.factor == 1.0 else "e^(-b g) F"
+    if solved.factor != 1.0:
+        found.append(Line("F", "of writes cut off by kept restarts, or ended before a corruption", "", solved.factor))
+    found.append(Line("G", "factor of the write lag", how, lag))
     found.append(Line("R", "renewal form", "U G T / (p W)", solved.renewal))
     return found
 
@@ -144,4 +148,8 @@ def _beside(solved: Solved) -> list[Line]:
     if solved.out > NOTHING:
         found.append(Line("o", "time in which a node is lacking", "", solved.out))
         how += " (1 - o)"
+    if solved.starts > NOTHING:
+        found.append(Line("q", "starts of the job from nothing, per run", "", solved.starts))
+        found.append(Line("A", "of the work they leave", "(1 - e^(-q)) / q", solved.kept))
+        how += " A"
     return [*found, Line("ETTR", "closed form", how, solved.ettr)]

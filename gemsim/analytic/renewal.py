@@ -8,14 +8,13 @@ between two saves, `delta` the time one save blocks the job. `tau` and rates may
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, is_array, least, total
+from gemsim.analytic.rungs import Classes as Classes
+from gemsim.analytic.rungs import check, check_classes, ladder
+from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, total
 from gemsim.protection.interval import optimal_interval as optimal_interval
-
-Classes = Sequence[tuple[float, float]]
-"""Failure classes as (rate per second, seconds the job then stands still)."""
 
 
 def roll_back_segment(tau: float, delta: float, *, rate: float, restart: float = 0.0, down: float = 0.0) -> float:
@@ -25,7 +24,7 @@ def roll_back_segment(tau: float, delta: float, *, rate: float, restart: float =
     E[T] = (1/rate + down) e^(rate restart) (e^(rate (tau + delta)) - 1).
     Source: Daly (2006), the complete exponential model; with `down` in Herault and Robert (2015). Kind: exact.
     """
-    _check(tau=tau, delta=delta, rate=rate, restart=restart, down=down)
+    check(tau=tau, delta=delta, rate=rate, restart=restart, down=down)
     if rate == 0.0:
         return tau + delta
     return (1.0 + rate * down) * exp(rate * restart) * expm1(rate * (tau + delta)) / rate
@@ -44,7 +43,7 @@ def mean_stall_success(classes: Classes, *, roll_back: float) -> float:
     stall drawn afresh at each hit. Where a hit keeps the *longer* stall (the engine's rule) use `interruptions`. Kind:
     exact for the rule stated.
     """
-    _check(roll_back=roll_back)
+    check(roll_back=roll_back)
     return 1.0 - _stall_failure(classes, roll_back)
 
 
@@ -62,7 +61,7 @@ def in_place_segment(
     E[T] = (e^((b + a (1 - L)) w) - 1) (1/b + (1/lam + down) e^(lam restart) - 1/lam), w = tau + delta, lam = a + b,
     L = `mean_stall_success`. `restart` can be hit, by either kind; `down` cannot. Needs roll_back > 0. Kind: exact.
     """
-    _check(tau=tau, delta=delta, roll_back=roll_back, restart=restart, down=down)
+    check(tau=tau, delta=delta, roll_back=roll_back, restart=restart, down=down)
     if roll_back == 0.0:
         raise ValueError("roll_back must be > 0: with no roll-backs no life ends; use general_ettr")
     rate = math.fsum(rate for rate, _ in in_place)
@@ -78,7 +77,7 @@ def write_lag_factor(roll_back: float, lag: float) -> float:
     e^(-b lag), b = `roll_back`, failures per second that lose the process and so the write; the write goes on during an
     in-place pause. Kind: exact.
     """
-    _check(roll_back=roll_back, lag=lag)
+    check(roll_back=roll_back, lag=lag)
     return exp(-roll_back * lag)
 
 
@@ -95,72 +94,22 @@ class Interruptions(NamedTuple):
     """Wall seconds per running second (>= 1): one plus the mean time standing still."""
 
 
-class Rung(NamedTuple):
-    """Interruptions that begin with one length: rates (per second) of the classes that begin them, and what becomes of
-    them."""
-
-    seconds: float
-    restarting: float
-    keeping: float
-    in_place: float
-    exposure: float
-    """(1 - e^(-total seconds)) / total: mean seconds until the next failure, or to the end."""
-    standing: float
-    """Mean seconds from the first failure until the job runs again."""
-    rolled: float
-    """P(one that is no roll-back is struck by one)."""
-    saved: float
-    """P(a kept restart ends as one)."""
-    kept: float
-    """P(one in place ends as a kept restart)."""
-    still: float
-    """P(one in place ends as one)."""
-
-
-def ladder(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()) -> list[Rung]:
-    """Interruptions by the length they begin with, longest first, from a linear recursion over classes.
-
-    Each class is (rate, seconds standing still). Every class keeps firing while the job stands still: a hit by a class
-    with time d turns an interruption of length D into one of length max(D, d) from its beginning, and into the graver
-    of the two kinds (in place < keep < roll-back). Lengths only grow, so the recursion is triangular; nothing is
-    subtracted. A class whose length is random over a few values is several classes. Kind: exact, exponential classes.
-    """
-    for classes in (restarting, in_place, keeping):
-        _check_classes(classes)
-    restarting, in_place, keeping = (
-        [c for c in group if anywhere(c[0] > 0.0)] for group in (restarting, in_place, keeping)
-    )
-    milder = [*in_place, *keeping]
-    every = [*restarting, *milder]
-    steps = _Ladder(sorted({seconds for _, seconds in every}, reverse=True), total(rate for rate, _ in every))
-    roll_rate = total(rate for rate, _ in restarting)
-    keep_rate = total(rate for rate, _ in keeping)
-
-    standing = steps.solve(every, 0.0, lambda level: steps.exposure[level])
-    rolled = steps.solve(milder, roll_rate, lambda level: steps.exposure[level] * roll_rate)
-    saved = steps.solve(milder, roll_rate, lambda level: steps.survive[level])
-    kept = steps.solve(
-        in_place,
-        roll_rate + keep_rate,
-        lambda level: steps.exposure[level] * total(rate * saved[max(level, d)] for rate, d in keeping),
-    )
-    still = steps.solve(in_place, roll_rate + keep_rate, lambda level: steps.survive[level])
-    rungs = []
-    for d in steps.levels:
-        begins = [total(rate for rate, seconds in group if seconds == d) for group in (restarting, keeping, in_place)]
-        ends = steps.exposure[d], standing[d], rolled[d], saved[d], kept[d], still[d]
-        rungs.append(Rung(d, begins[0], begins[1], begins[2], *ends))
-    return rungs
-
-
-def interruptions(*, restarting: Classes, in_place: Classes = (), keeping: Classes = ()) -> Interruptions:
-    """Rates of interruptions by how they end, and the time they take, over the rungs of `ladder`. Kind: exact."""
-    rungs = ladder(restarting=restarting, in_place=in_place, keeping=keeping)
+def interruptions(
+    *,
+    restarting: Classes,
+    in_place: Classes = (),
+    keeping: Classes = (),
+    running: Mapping[str, Classes] | None = None,
+) -> Interruptions:
+    """Rates of interruptions by how they end, and the time they take, over the rungs of `ladder`. `running`: classes by
+    the same names that fire only while the job runs: they begin interruptions and hit none. Kind: exact."""
+    rungs = ladder(restarting=restarting, in_place=in_place, keeping=keeping, running=running)
+    begins = [rung.begins for rung in rungs]
     return Interruptions(
-        roll_back=total(r.restarting + (r.keeping + r.in_place) * r.rolled for r in rungs),
-        keep=total(r.keeping * r.saved + r.in_place * r.kept for r in rungs),
-        in_place=total(r.in_place * r.still for r in rungs),
-        wall_per_running=1.0 + total((r.restarting + r.keeping + r.in_place) * r.standing for r in rungs),
+        roll_back=total(b + (k + a) * r.rolled for r, (b, k, a) in zip(rungs, begins, strict=True)),
+        keep=total(k * r.saved + a * r.kept for r, (_, k, a) in zip(rungs, begins, strict=True)),
+        in_place=total(a * r.still for r, (_, _, a) in zip(rungs, begins, strict=True)),
+        wall_per_running=1.0 + total((b + k + a) * r.standing for r, (b, k, a) in zip(rungs, begins, strict=True)),
     )
 
 
@@ -176,6 +125,7 @@ def general_ettr(
     overhead: float = 0.0,
     rates: Interruptions | None = None,
     wall_anchor: bool = False,
+    factor: float = 1.0,
 ) -> float:
     """Useful share of wall time with classes that roll back, repair in place, or restart with the state kept.
 
@@ -186,15 +136,15 @@ def general_ettr(
     `write_lag`: a save counts once that many wall seconds pass without a roll-back class firing. `overhead` = encode
     seconds per second of useful step. Failures while standing still: `interruptions`, given as `rates` where they are
     known already. `wall_anchor`: the clock of saves runs on the wall instead, see `_on_the_wall`. Kind: exact without
-    `keeping`, or with `write_lag` = 0; with both, exact only if the write goes on through a kept restart, else first
-    order (error about keep rate x write_lag x roll-back rate x tau).
+    `keeping`, or with `write_lag` = 0; with both, where the write goes on through a kept restart; else `factor`
+    says what becomes of it (`saves.cut_off_writes`).
     """
-    _check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
+    check(tau=tau, delta=delta, step=step, write_lag=write_lag, overhead=overhead)
     if not anywhere(tau > 0.0):
         return 0.0
     if rates is None:
         rates = interruptions(restarting=restarting, in_place=in_place, keeping=keeping)
-    lag = write_lag_factor(total(rate for rate, _ in restarting), write_lag)
+    lag = write_lag_factor(total(rate for rate, _ in restarting), write_lag) * factor
     form = _on_the_wall if wall_anchor else _since_recovery
     return either(
         rates.wall_per_running < math.inf,
@@ -234,7 +184,7 @@ def kept_at_interruption(tau: float, delta: float, *, rate: float, step: float =
     The cut comes at `rate` per running second, given that it comes within the cycle; a cut during the save keeps all
     whole steps of tau. `step` = 0 takes the limit of ever shorter steps. Kind: exact.
     """
-    _check(tau=tau, delta=delta, rate=rate, step=step)
+    check(tau=tau, delta=delta, rate=rate, step=step)
     cycle = tau + delta
     work = step * (tau / step * (1.0 + 1e-12) // 1.0) if anywhere(step > 0.0) else tau
 
@@ -249,35 +199,9 @@ def kept_at_interruption(tau: float, delta: float, *, rate: float, step: float =
     return either(rate * cycle < 1e-7, rarely, often)
 
 
-class _Ladder:
-    """Linear recursion over interruption lengths: a hit moves to the longer of two lengths and starts it again."""
-
-    def __init__(self, levels: Sequence[float], total: float) -> None:
-        self.levels = levels
-        self.survive = {level: exp(-total * level) for level in levels}
-        ends = anywhere(total > 0.0)
-        self.exposure = {level: -expm1(-total * level) / total if ends else level for level in levels}
-
-    def solve(self, movers: Classes, others: float, base: Callable[[float], float]) -> dict[float, float]:
-        """x(D) = base(D) + (1 - e^(-total D)) / total * sum over movers of rate * x(max(D, d)), longest D first.
-
-        `others` = the total rate of the classes that do not move but end the recursion.
-        """
-        rates = {level: total(rate for rate, d in movers if d == level) for level in {d for _, d in movers}}
-        solved: dict[float, float] = {}
-        onward, leave = 0.0, others  # what the longer ones lead to, and all that ends the stay at this length
-        for level in self.levels:
-            value = base(level) + self.exposure[level] * onward
-            gone = self.survive[level] + self.exposure[level] * leave  # 0: a stay without end, inf or nan in arrays
-            solved[level] = value / gone if is_array(gone) or gone else math.inf if value else 0.0
-            if level in rates:
-                onward, leave = onward + rates[level] * solved[level], leave + rates[level]
-        return solved
-
-
 def _stall_failure(classes: Classes, roll_back: float) -> float:
     """1 - L, the mean over the classes, without subtracting near-equal numbers."""
-    _check_classes(classes)
+    check_classes(classes)
     in_place = math.fsum(rate for rate, _ in classes)
     total = in_place + roll_back
     if in_place == 0.0:
@@ -285,14 +209,3 @@ def _stall_failure(classes: Classes, roll_back: float) -> float:
     hit = math.fsum(rate / in_place * -math.expm1(-total * stall) for rate, stall in classes)
     phi = math.fsum(rate / in_place * math.exp(-total * stall) for rate, stall in classes)
     return hit * roll_back / (phi * total + hit * roll_back)
-
-
-def _check(**values: float) -> None:
-    for name, value in values.items():
-        if not least(value) >= 0.0 or (not is_array(value) and math.isinf(value)):
-            raise ValueError(f"{name} must be a finite number >= 0, not {value!r}")
-
-
-def _check_classes(classes: Classes) -> None:
-    for rate, seconds in classes:
-        _check(rate=rate, seconds=seconds)

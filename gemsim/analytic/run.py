@@ -7,30 +7,35 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from gemsim.analytic.anew import SEEN, UNSURE, kept
+from gemsim.analytic.anew import doubt as unsure_of_start
 from gemsim.analytic.capacity import Missing, fall_cost, missing
-from gemsim.analytic.copies import both_lost, one_short
-from gemsim.analytic.doubt import doubt, never_hit
+from gemsim.analytic.copies import add_pairs, older, one_short, still
+from gemsim.analytic.doubt import doubt
 from gemsim.analytic.evened import is_even
-from gemsim.analytic.expected import expected, outcomes, standing_still
-from gemsim.analytic.groups import Groups, Interrupted, Solved, Told, joined
+from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
+from gemsim.analytic.groups import Groups, Interrupted, Solved, Told
+from gemsim.analytic.lengths import lengths
+from gemsim.analytic.pairs import falls
+from gemsim.analytic.planned import add_planned, failures_of
 from gemsim.analytic.refusals import refuse
-from gemsim.analytic.remaps import Stops, stops
+from gemsim.analytic.remaps import Stops
+from gemsim.analytic.remaps import stops as own_stops
 from gemsim.analytic.renewal import Interruptions, general_ettr, interruptions
-from gemsim.analytic.unseen import NOTHING, Moved, piled_up
-from gemsim.analytic.varied import LACKING, per_failure, varied
+from gemsim.analytic.saves import cut_off_writes, stalls
+from gemsim.analytic.unseen import NOTHING, Moved, noticed, piled_up
+from gemsim.analytic.varied import ANEW, LACKING, per_failure, units_of, varied
 from gemsim.analytic.waiting import waiting
 from gemsim.analytic.waits import Waits
 from gemsim.errors import NotCovered
-from gemsim.protection.arrays import anywhere, at_least, either
+from gemsim.protection.arrays import anywhere, at_least, either, exp
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.reach import Branch
-from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario
-
-UNCOVERED_START = 1e-6  # failures per run that no tier recovers before the renewal form breaks down
 
 
 def predict(scenario: Scenario) -> dict[str, Any]:
@@ -54,7 +59,7 @@ def traced(scenario: Scenario) -> tuple[dict[str, Any], list[Solved]]:
 
     even = all(is_even(kind) for kind in scenario.classes)
     numbers = steady(scenario) if even else varied(scenario, steady)
-    found = {name: value for name, value in numbers.items() if name != LACKING}
+    found = {name: value for name, value in numbers.items() if name not in (LACKING, ANEW)}
     return found, behind if even else behind[1:]  # the first of those that are not even gives the mean rates alone
 
 
@@ -66,8 +71,14 @@ def columns(solved: Solved) -> dict[str, Any]:
         solved.found,
         ettr=solved.ettr,
         wall_per_running=solved.standing.wall_per_running / (1.0 - solved.out),
-        standing=solved.groups.standing,
+        stalled=solved.stalled.all,
         degraded=solved.degraded,
+        waiting=solved.out,
+        unread=solved.unread,
+        met=solved.groups.falls,
+        planned=solved.groups.planned / solved.standing.wall_per_running,
+        saver=solved.groups.saver,
+        units=partial(units_of, scenario),
         stops=lambda branch: solved.lost.stops(scenario, branch),
     )
     said = {
@@ -75,6 +86,7 @@ def columns(solved: Solved) -> dict[str, Any]:
         "analytic_kind": solved.kind,
         "analytic_error": solved.error,
         LACKING: solved.out,
+        ANEW: solved.starts,
     }
     batches = any(one.batch for one in scenario.classes)
     return said | (per_failure(scenario, others, solved.found) if batches else others)
@@ -85,12 +97,10 @@ def solve(scenario: Scenario, *, course: tuple[float, ...] = (1.0,)) -> Solved:
 
     `course`: how often nodes leave in equal parts of the run, relative to the mean (none: a spare is always at hand).
     """
-    found, moved = piled_up(scenario, outcomes(scenario))
-    lost = lost_for_good(scenario, found)
-    if lost > UNCOVERED_START:
-        raise NotCovered(started_again(lost))
+    found, moved = piled_up(scenario, failures_of(outcomes(scenario)))
+    found, unread = noticed(scenario, found)
     before = interrupted(scenario, found)
-    return solved(scenario, found, before, waiting(scenario, found, before, course), moved)
+    return solved(scenario, found, before, waiting(scenario, found, before, course), (moved, unread))
 
 
 def solved(
@@ -98,15 +108,20 @@ def solved(
     found: tuple[Branch, ...],
     before: Interrupted,
     waits: Waits | None,
-    moved: Moved = NOTHING,
+    hidden: tuple[Moved, Moved] = (NOTHING, NOTHING),
 ) -> Solved:
     """The renewal form of these outcomes, with these waits for spares. Steps between saves, and with them rates, may be
-    arrays; so may what waits come to, but for the time that a spare takes to start."""
+    arrays; so may what waits come to, but for the time that a spare takes to start. `hidden`: latent errors that pile
+    up, and those that nobody ever notices."""
     main = _main_tier(scenario, found)
     scenario, groups, standing, lost, out = _with_waits(scenario, found, before, waits)
-    pace = _pace(scenario, main)
+    stalled = stalls(scenario, main, ending=standing.roll_back + standing.keep)
+    pace = stalled.pace(scenario.timeline.step)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
     tau = steps * pace
+    writes = cut_off_writes(
+        tau, delta, roll_back=standing.roll_back, keep=standing.keep, lag=lag, saved=groups.saved
+    ) * exp(groups.written)
     renewal = general_ettr(
         tau,
         delta,
@@ -116,18 +131,34 @@ def solved(
         write_lag=lag,
         overhead=pace / scenario.useful_step - 1.0,
         wall_anchor=main is not None and main.wall_anchor,
+        factor=writes,
     )
-    ettr = (renewal - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
+    groups = _of_what_is_kept(groups, renewal * standing.wall_per_running, (1.0 - stalled.all) * scenario.useful_share)
+    ettr = at_least(0.0, renewal - groups.extra / standing.wall_per_running) * (1.0 - groups.silent)
     degraded = ettr * (1.0 - lost.joins) * lost.share
     ettr = ettr * (1.0 - lost.joins) - degraded
-    groups.doubt = groups.doubt + lost.error + fall_cost(scenario, lost) + moved.doubt(tau)
+    groups.doubt = groups.doubt + lost.error + fall_cost(scenario, lost) + sum(one.doubt(tau) for one in hidden)
     ettr = ettr * (1.0 - out)
+    starts = groups.start * scenario.horizon / standing.wall_per_running
+    if scenario.work_steps and anywhere(starts > SEEN):
+        raise NotCovered(f"{starts:.3g} failures per run start the job again, which has a number of steps to do")
+    unsure = either(groups.start > 0.0, lambda: groups.unsure_start / groups.start, lambda: 0.0)
+    groups.doubt = groups.doubt + ettr * unsure_of_start(starts, unsure)
+    left = kept(starts)
+    ettr, degraded = ettr * left, degraded * left
     error = _error(scenario, groups, ettr, 0.0 if main is None else tau)
-    inexact = groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
+    inexact = starts + groups.doubt + groups.extra + groups.silent + lost.share + lost.joins + out
     return Solved(
         scenario, found, main, groups, lost, out, standing, pace, tau, delta, lag, renewal, degraded, ettr, error,
-        inexact,
+        inexact, stalled, hidden[1].rate, writes, starts, left,
     )  # fmt: skip
+
+
+def _of_what_is_kept(groups: Groups, renewal: float, worked: float) -> Groups:
+    """The groups with what is lost beside as a share of what roll-backs leave: the same second is not lost twice."""
+    share = renewal / worked
+    told = [replace(one, extra=one.extra * share) for one in groups.told]
+    return replace(groups, extra=groups.extra * share, told=told)
 
 
 def _with_waits(
@@ -137,50 +168,41 @@ def _with_waits(
     which a node is lacking."""
     doubt, out = 0.0, 0.0
     if waits is not None:
-        if waits.activation != scenario.spare_activation:
+        lacking = _lacking(found, before, waits)
+        if waits.activation != scenario.spare_activation or anywhere(lacking > 0.0):
             scenario = waits.applied(scenario)
-            before = interrupted(scenario, found)
+            before = interrupted(scenario, found, lacking=lacking)
         doubt, out = waits.doubt + before.groups.rate * waits.error, waits.out
     groups = replace(before.groups, doubt=before.groups.doubt + doubt)
     return scenario, groups, before.standing, before.lost, out
 
 
-def _interruptions(scenario: Scenario, groups: Groups) -> Interruptions:
-    """How interruptions end and how long they last; none begins within another where all fail in running time."""
-    kinds = groups.kinds()
-    if not never_hit(scenario):
-        return interruptions(**kinds)
-    rolled, kept, in_place = (sum(rate for rate, _ in kinds[name]) for name in ("restarting", "keeping", "in_place"))
-    return Interruptions(rolled, kept, in_place, 1.0 + groups.standing)
+def _lacking(found: tuple[Branch, ...], before: Interrupted, waits: Waits) -> float:
+    """Seconds that each node which leaves is waited for, where there is no spare."""
+    leaving = sum(b.rate for b in found if b.action == "replace")
+    still = waits.out / (1.0 - waits.out) * before.standing.wall_per_running
+    return either(leaving > 0.0, lambda: still / leaving, lambda: 0.0)
 
 
-def _pace(scenario: Scenario, main: Checkpoint | None) -> float:
-    """Seconds of a step with all stalls but those of the main tier's saves."""
-    stalls = {s.tier: s for s in scenario.timeline.stalls}
-    others = (s.seconds / s.every for n, s in stalls.items() if main is None or n != main.number)
-    return scenario.timeline.step + sum(others)
+def _interruptions(groups: Groups) -> Interruptions:
+    """How interruptions end and how long they last; what fails in running time alone begins none within another."""
+    found = interruptions(**groups.kinds(wall=True), running=groups.kinds(wall=False))
+    return found._replace(wall_per_running=found.wall_per_running * (1.0 + groups.dead))
 
 
-def interrupted(scenario: Scenario, found: tuple[Branch, ...]) -> Interrupted:
-    """The groups of the renewal form, less the failures that strike only what is out; and what is missing meanwhile."""
+def interrupted(scenario: Scenario, found: tuple[Branch, ...], *, lacking: float = 0.0) -> Interrupted:
+    """The groups of the renewal form, less the failures that strike only what is out; and what is missing meanwhile.
+
+    `lacking`: seconds that each node which leaves is waited for on top of its recovery.
+    """
     main = _main_tier(scenario, found)
-    groups = _grouped(scenario, found, main, Missing())
-    standing = _interruptions(scenario, groups)
+    groups = _grouped(scenario, found, main, Missing(), lacking)
+    standing = _interruptions(groups)
     if all(branch.ending != "go_on" for branch in found):
         return Interrupted(groups, standing, Missing())
     lost = missing(scenario, found, wall_per_running=standing.wall_per_running)
-    groups = _grouped(scenario, found, main, lost)
-    return Interrupted(groups, _interruptions(scenario, groups), lost)
-
-
-def lost_for_good(scenario: Scenario, found: tuple[Branch, ...]) -> float:
-    """Failures per run that no tier recovers."""
-    return sum(b.rate for b in found if b.tier == START) * scenario.horizon
-
-
-def started_again(lost: float) -> str:
-    """Why there is no form where so many failures per run start the job again."""
-    return f"{lost:.3g} failures per run are recovered by no tier and start the job again"
+    groups = _grouped(scenario, found, main, lost, lacking)
+    return Interrupted(groups, _interruptions(groups), lost)
 
 
 def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | None:
@@ -190,76 +212,77 @@ def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | No
     return tiers[-1] if tiers else None
 
 
-def _grouped(scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing) -> Groups:
+def _grouped(
+    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing, lacking: float
+) -> Groups:
     """Sort branches into the groups of the renewal form."""
     groups = Groups()
-    pending = sum(b.rate for b in found if b.action == "drain_and_reset" and b.ending == "in_place")
-    rolled = sum(b.rate for b in found if _refills_memory(scenario, b))
-    served = 0.0
-    if not scenario.remap_now:
-        served = either(rolled > 0.0, lambda: pending / (pending + rolled), lambda: 0.0)
-    own = stops(scenario, found)
+    served = serving(scenario, found)
+    own = own_stops(scenario, found)
+    pairs = falls(scenario, found, partial(still, scenario), lacking=lacking)
+    ending = sum(b.rate for b in found if b.ending in ("keep", "roll_back"))
     for branch in found:
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
         counted = branch if share == 1.0 else replace(branch, rate=branch.rate * share)
-        _add(scenario, groups, counted, main, served, own)
-    groups.restarting, groups.keeping, groups.in_place = (
-        joined(group) for group in (groups.restarting, groups.keeping, groups.in_place)
-    )
-    groups.doubt += doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
-    met = both_lost(scenario, found)
-    groups.extra += met
-    groups.doubt += met
-    groups.doubt += one_short(scenario, found, groups.standing / at_least(1e-30, groups.rate))
+        _add(scenario, groups, counted, main, served, own, ending)
+    add_planned(scenario, groups, main)
+    groups.join()
+    groups.doubt = groups.doubt + doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
+    add_pairs(scenario, groups, pairs, main)
+    groups.doubt = groups.doubt + one_short(scenario, found, groups.standing / at_least(1e-30, groups.rate))
     return groups
 
 
 def _add(
-    scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float, own: Stops
-) -> None:
+    scenario: Scenario, groups: Groups, branch: Branch, main: Checkpoint | None, served: float, own: Stops,
+    renewed: float,
+) -> None:  # fmt: skip
+    """Put one branch into the groups; `renewed`: restarts per second, which begin all saves anew."""
     after = own.after(branch)
     down = standing_still(scenario, branch, reset=own.at_once(branch)) + after
     if branch.ending in ("in_place", "go_on") and not (branch.ending == "in_place" and after > 0.0):
-        groups.take(Told(branch, "in_place", branch.rate, down, branch.rate * branch.redo * scenario.useful_share))
+        _take(groups, Told(branch, "in_place", branch.rate, down, branch.rate * branch.redo * scenario.useful_share))
         return
-    if branch.ending in ("in_place", "keep"):
-        groups.take(Told(branch, "keeping", branch.rate, down))
+    if branch.tier == START:
+        groups.start = groups.start + branch.rate
+        groups.unsure_start = groups.unsure_start + UNSURE * branch.rate
+    if branch.ending in ("in_place", "keep") or branch.tier == START:
+        _take(groups, Told(branch, "keeping", branch.rate, down))
         return
     ending = "restarting" if main is not None and branch.number == main.number else "keeping"
     beside, silent = 0.0, 0.0
     if ending == "keeping":
-        extra = _older(scenario, branch.number)
+        extra = older(scenario, branch.number, renewed)
         beside = branch.rate * extra
-        groups.doubt += beside * beside
+        groups.doubt = groups.doubt + beside * beside
     if branch.kind.scope == "silent":
         silent = branch.rate * branch.kind.detect.mean
-        groups.doubt += silent**2
-    leaves = branch.action == "drain_and_reset"
-    share = (1.0 if leaves else served) if _refills_memory(scenario, branch) else 0.0
+        groups.doubt = groups.doubt + silent**2
+        if ending == "restarting" and main is not None:
+            groups.written = groups.written + branch.rate * sum(
+                share * min(main.lag, s) for share, s in lengths(branch.kind.detect)
+            )
+    share = reset_share(scenario, branch, served)
     for weight, reset in ((share, True), (1.0 - share, False)):
         if anywhere(weight > 0.0):
-            still = standing_still(scenario, branch, reset=True) if reset else down
-            groups.take(Told(branch, ending, branch.rate * weight, still, beside * weight, silent * weight))
+            seconds = standing_still(scenario, branch, reset=True) if reset else down
+            _take(groups, Told(branch, ending, branch.rate * weight, seconds, beside * weight, silent * weight))
 
 
-def _refills_memory(scenario: Scenario, branch: Branch) -> bool:
-    """Processes start anew from a state outside GPU memory: pending row remaps are served then."""
-    stored = branch.number < 0 or isinstance(scenario.tiers[branch.number], Checkpoint)
-    return branch.ending == "roll_back" and not branch.damage.alive and stored
-
-
-def _older(scenario: Scenario, number: int) -> float:
-    """Mean useful seconds between the last whole step and the version that a shallower tier restores."""
-    tier = scenario.tiers[number]
-    if isinstance(tier, (PageStripe, MemberStripe)):
-        return (tier.cadence.every - 1) / 2 * scenario.useful_step + tier.cadence.lag
-    if isinstance(tier, Checkpoint):
-        return (tier.every - 1) / 2 * scenario.useful_step + tier.lag
-    return 0.0
+def _take(groups: Groups, told: Told) -> None:
+    """Put it there, as several where detection takes a random time."""
+    kind = told.branch.kind
+    if kind.scope == "silent":
+        groups.take(told)
+        return
+    for share, seconds in lengths(kind.detect):
+        down, extra, silent = told.down - kind.detect.mean + seconds, told.extra * share, told.silent * share
+        groups.take(replace(told, rate=told.rate * share, down=down, extra=extra, silent=silent, detect=seconds))
 
 
 def _error(scenario: Scenario, groups: Groups, ettr: float, tau: float) -> float:
     """Absolute error: the neglected second-order terms, and what is lost to rounding."""
-    second = (groups.extra + groups.silent) * groups.rate * (tau + groups.standing / at_least(1e-30, groups.rate))
+    second = (groups.extra / 4.0 + groups.silent) * groups.rate
+    second = second * (tau + groups.standing / at_least(1e-30, groups.rate))
     phases = groups.rate * scenario.timeline.step * groups.rate * tau
     return 1e-9 + 2.0 * second + groups.doubt + phases * (1.0 - ettr)

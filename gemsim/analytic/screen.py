@@ -19,15 +19,11 @@ from gemsim.analytic.groups import Interrupted
 from gemsim.analytic.points import Array, Found, Points, patterns, points
 from gemsim.analytic.refusals import refuse
 from gemsim.analytic.run import (
-    UNCOVERED_START,
     columns,
     interrupted,
-    lost_for_good,
     predict,
     solved,
-    started_again,
 )
-from gemsim.analytic.unseen import hides
 from gemsim.analytic.waiting import met, needed, run_of
 from gemsim.analytic.waits import Waits
 from gemsim.errors import Infeasible, NotCovered
@@ -82,7 +78,8 @@ def _on_arrays(scenario: Scenario, asked: Points) -> Found:
     if (
         not all(is_even(kind) for kind in scenario.classes)
         or any(isinstance(tier, ReplicaGroup) for tier in scenario.tiers)
-        or hides(scenario)
+        or any(kind.latent or kind.scope == "planned" for kind in scenario.classes)
+        or scenario.work_steps
         or scenario.remap_now
     ):
         raise _NotOnArrays
@@ -163,9 +160,6 @@ def _settle(point: Scenario, branches: tuple[Branch, ...], found: Found, places:
     for number, one in enumerate(table):
         if isinstance(one, str):
             found.refuse(places, one, rows == number)
-    lost = np.broadcast_to(lost_for_good(point, branches), places.shape)
-    for place in np.flatnonzero(lost > UNCOVERED_START):
-        found.refuse(places[place : place + 1], started_again(float(lost[place])))
 
 
 def _table(

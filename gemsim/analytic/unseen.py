@@ -27,6 +27,7 @@ from gemsim.units import brief as text
 CROWDED = 0.1  # hits on one GPU while one is unseen, from which first order ends
 READS_MATTER = 0.95  # of the interval between scrubs: below it, an error is often read before
 ALLOWED = 1e-6  # pile-ups per run that the advice on scrubs allows
+ROUNDS = 30  # until the rate of roll-backs that are left stands still
 _PARTS = 1024  # of the law of reads
 
 
@@ -103,6 +104,42 @@ def piled_up(scenario: Scenario, found: tuple[Branch, ...]) -> tuple[tuple[Branc
     return (*kept, *moved), Moved(sum(one.rate for one in moved), unsure, standing)
 
 
+def noticed(scenario: Scenario, found: tuple[Branch, ...]) -> tuple[tuple[Branch, ...], Moved]:
+    """The outcomes, less the latent errors that a roll-back writes over before anyone reads them; and these.
+
+    They are failures, but stop nobody. A roll-back writes all memory anew, so the chance is the rate of roll-backs
+    times the mean time unseen. First order where reads and roll-backs go on while the job stands still.
+    """
+    latent = [one for one in found if one.kind.latent and _in_state(scenario, one)]
+    if not latent:
+        return found, Moved()
+    scrub = min((tier.scrub for tier in scenario.tiers if isinstance(tier, PageStripe)), default=inf)
+    seen, refills = list(found), 0.0
+    for _ in range(ROUNDS):
+        refills = _refills(scenario, seen)
+        seen = [_less(one, refills, scrub) if one in latent else one for one in found]
+    gone = sum(one.rate for one in found) - sum(one.rate for one in seen)
+    standing = sum(one.rate * standing_still(scenario, one, reset=True) for one in latent)
+    total = sum(one.rate for one in found)
+    return tuple(seen), Moved(gone, min(1.0, total * standing / sum(one.rate for one in latent)), standing)
+
+
+def _refills(scenario: Scenario, found: Sequence[Branch]) -> float:
+    """Times per second that all memory is written anew: roll-backs, and restarts of all, planned stops among them."""
+    planned = sum(kind.rate for kind in scenario.classes if kind.scope == "planned")
+    return planned + sum(one.rate for one in found if one.ending == "roll_back" or one.damage.all_gpu_memory)
+
+
+def _in_state(scenario: Scenario, one: Branch) -> bool:
+    state = {region.name for region in scenario.platform.memory.regions if region.critical}
+    return one.nature.kind == "pages" and one.nature.region in state
+
+
+def _less(one: Branch, refills: float, scrub: float) -> Branch:
+    gone = one.kind.latent * refills * _time_unseen(one.kind.read, scrub, refills)
+    return replace(one, rate=one.rate * (1.0 - gone))
+
+
 def said(scenario: Scenario) -> list[str]:
     """For the reader of a study: pile-ups per run at its scrubs, and the scrubs that would make them rare."""
     if _latent(scenario) is None:
@@ -163,7 +200,7 @@ def _cold(scenario: Scenario, found: Sequence[Branch], crowded: float = CROWDED)
     stripe = _latent(scenario)
     if stripe is None:
         return None
-    refills = sum(one.rate for one in found if one.ending == "roll_back")
+    refills = _refills(scenario, found)
     rates = [(kind, _hits(scenario, kind, stripe)) for kind in scenario.classes if kind.scope == "memory"]
     unseen = sum(rate * kind.latent for kind, rate in rates)
     if unseen == 0.0:

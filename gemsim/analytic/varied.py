@@ -19,6 +19,8 @@ from gemsim.scenario import Scenario
 from gemsim.scenario.shop import met
 
 Numbers = dict[str, Any]
+ANEW = "anew"  # starts of the job from nothing: no column either
+FEW = 1e-3  # of these, that pieces of a run may have
 LACKING = "lacking"  # share of the time in which nodes are lacking: no column, but what a step of the rate changes
 BY_TIME = ("ettr_analytic", "analytic_error", "overhead_analytic")  # the others are counts, or for each failure
 
@@ -48,6 +50,9 @@ def varied(scenario: Scenario, steady: Steady) -> Numbers:
     evens = evened(scenario, running=running, within=within)
     plain = replace(scenario, classes=tuple(one.kind for one in evens))
     parts = _run(plain, running, partial(steady, course=_course(evens)))
+    starts = sum(part.numbers[ANEW] for part in parts)
+    if len(parts) > 1 and starts > FEW:
+        raise NotCovered(f"{starts:.2g} failures per run start the job again, at a rate that drifts")
     numbers = _together(parts)
     lost = 1.0 - numbers["ettr_analytic"]
     edges = (len(parts) - 1) * within / sum(part.seconds for part in parts)
@@ -133,7 +138,7 @@ def _together(parts: Sequence[Part]) -> Numbers:
     failures = sum(part.numbers["failures_analytic"] for part in parts)
     numbers: Numbers = {"failures_analytic": failures}
     for name in dict.fromkeys(name for part in parts for name in part.numbers):
-        if name in ("failures_analytic", "analytic_kind", LACKING):
+        if name in ("failures_analytic", "analytic_kind", LACKING, ANEW):
             continue
         weights = [part.seconds if name in BY_TIME else part.numbers["failures_analytic"] for part in parts]
         total = wall if name in BY_TIME else failures
@@ -154,16 +159,17 @@ def _strays(evens: Sequence[Even]) -> float:
     )
 
 
+def units_of(scenario: Scenario, branch: Branch) -> float:
+    """Mean number of failures that count at each stop of this kind."""
+    starts = sum(share for _, share in events(branch.kind))
+    return (met(scenario, branch.kind) if branch.action == "replace" else 1.0) / starts
+
+
 def per_failure(scenario: Scenario, numbers: Numbers, found: Sequence[Branch]) -> Numbers:
     """The same where a stop strikes several units: each of them is a failure, and what a stop costs is theirs. Units
     that go together, as the GPUs of a node that is replaced, are one."""
     stops = sum(branch.rate for branch in found)
-    units = sum(
-        branch.rate
-        / sum(share for _, share in events(branch.kind))
-        * (met(scenario, branch.kind) if branch.action == "replace" else 1.0)
-        for branch in found
-    )
+    units = sum(branch.rate * units_of(scenario, branch) for branch in found)
     each = either(stops > 0.0, lambda: units / stops, lambda: 1.0)
     changed = {"failures_analytic": each, "cost_s_per_failure_analytic": 1.0 / each}
     changed["wasted_s_per_failure_analytic"] = 1.0 / each

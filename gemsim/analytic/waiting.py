@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gemsim.analytic.evened import run_seconds
 from gemsim.analytic.groups import Interrupted
 from gemsim.analytic.markov import down_at_once
@@ -34,14 +36,14 @@ def needed(scenario: Scenario, found: tuple[Branch, ...], course: tuple[float, .
     """Whether waiting for spares counts. Raises NotCovered where it does beside groups that are out."""
     replacing = [b for b in found if b.action == "replace"] if course else []
     alone = all(len(b.damage.hosts) <= 1 for b in replacing)
-    if plain_spares(scenario) and alone and _no_spare(scenario) <= WAIT_LIMIT:
+    going_on = any(b.ending == "go_on" for b in replacing)
+    if plain_spares(scenario) and (alone or going_on) and _no_spare(scenario, replacing) <= WAIT_LIMIT:
         return False
-    if any(b.ending == "go_on" for b in replacing):
+    if going_on:
         if plain_spares(scenario) and not scenario.spare_nodes and all(b.ending == "go_on" for b in replacing):
             return False  # what is out comes back after its own repair
-        raise NotCovered(
-            f"{_no_spare(scenario):.2g} of replacements find no spare while groups are out; not in the closed form"
-        )
+        lacking = _no_spare(scenario, replacing)
+        raise NotCovered(f"{lacking:.2g} of replacements find no spare while groups are out; not in the closed form")
     return bool(replacing)
 
 
@@ -55,9 +57,9 @@ def met(scenario: Scenario, found: tuple[Branch, ...], run: Run) -> Waits:
     return here
 
 
-def _no_spare(scenario: Scenario) -> float:
+def _no_spare(scenario: Scenario, replacing: Sequence[Branch]) -> float:
     """P(no idle spare), M/G/inf: broken nodes are Poisson with mean rate x repair time (Palm's theorem)."""
-    load = sum(k.rate * k.repair.mean for k in scenario.classes if k.action == "replace")
+    load = sum(b.rate * b.kind.repair.mean * max(1, len(b.damage.hosts)) for b in replacing)
     if load == 0.0:
         return 0.0
     return down_at_once(load, 1.0, more_than=scenario.spare_nodes - 1) if scenario.spare_nodes else 1.0

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gemsim.analytic.formula import STANDING, STRUCK, UNTIL, Formula
 from gemsim.analytic.named import NAMED
-from gemsim.analytic.renewal import Rung
+from gemsim.analytic.rungs import Rung
 from gemsim.protection.reach import Branch
 from gemsim.results.estimate import Interval
 from gemsim.scenario.describe import UNITS_OF

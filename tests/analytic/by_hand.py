@@ -9,7 +9,7 @@ Row = tuple[float, float, float, float]  # D, b, k, a
 
 
 def by_hand(lines: Mapping[str, float], *, wall_anchor: bool = False) -> dict[str, float]:
-    """U, G, R and ETTR from T, p, tau, d, g, b, B, W and, where there are any, H, x, z, j, c and o."""
+    """U, G, R and ETTR from T, p, tau, d, g, b, B, W and, where there are any, H, F, x, z, j, c, o and q."""
     step, pace, tau, block = lines["T"], lines["p"], lines["tau"], lines["d"]
     rolled, kept = lines["B"], lines.get("H", 0.0)
     ending, cycle = rolled + kept, tau + block
@@ -23,11 +23,13 @@ def by_hand(lines: Mapping[str, float], *, wall_anchor: bool = False) -> dict[st
         useful += kept * later * work
     if wall_anchor:
         useful = (1.0 - exp(-rolled * tau)) / rolled * exp(-rolled * block) / cycle - kept * pace / 2.0
-    lag = exp(-lines["b"] * lines["g"])
+    lag = exp(-lines["b"] * lines["g"]) * lines.get("F", 1.0)
     renewal = useful * lag * step / (pace * lines["W"])
     ettr = renewal - lines.get("x", 0.0) / lines["W"]
     for share in ("z", "j", "c", "o"):
         ettr *= 1.0 - lines.get(share, 0.0)
+    if starts := lines.get("q", 0.0):
+        ettr *= (1.0 - exp(-starts)) / starts
     return {"U": useful, "G": lag, "R": renewal, "ETTR": ettr}
 
 

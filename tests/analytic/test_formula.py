@@ -8,8 +8,8 @@ from math import exp
 import pytest
 
 from gemsim.analytic.formula import Formula, formula
-from gemsim.analytic.renewal import Rung
 from gemsim.analytic.run import traced
+from gemsim.analytic.rungs import Rung
 from gemsim.errors import Infeasible
 from gemsim.scenario import Scenario, build
 from tests.analytic.by_hand import ettr_by_hand, standing_by_hand, struck_by_hand
@@ -36,8 +36,9 @@ def check(of: Scenario) -> Formula:
     rows = table(found.rungs)
     assert [rung.standing for rung in found.rungs] == pytest.approx(standing_by_hand(rows), rel=1e-9)
     assert [rung.rolled for rung in found.rungs] == pytest.approx(struck_by_hand(rows), rel=1e-9, abs=1e-15)
-    standing = sum((b + k + a) * s for (_, b, k, a), s in zip(rows, standing_by_hand(rows), strict=True))
-    rolled = sum(b + (k + a) * p for (_, b, k, a), p in zip(rows, struck_by_hand(rows), strict=True))
+    standing = sum(sum(one.begins) * s for one, s in zip(found.rungs, standing_by_hand(rows), strict=True))
+    begins = [one.begins for one in found.rungs]
+    rolled = sum(b + (k + a) * p for (b, k, a), p in zip(begins, struck_by_hand(rows), strict=True))
     assert lines["W"] == pytest.approx(1.0 + standing, rel=1e-9)
     assert lines["B"] == pytest.approx(rolled, rel=1e-9, abs=1e-18)
     return found
@@ -68,7 +69,9 @@ def test_a_line_that_is_off_is_seen() -> None:
     """The arithmetic of the test hangs on every line: each by a thousandth moves what comes out."""
     found = check(EXACT["in_process x8"].scenario(20.0))
     lines: Mapping[str, float] = {line.symbol: line.value for line in found.lines}
-    used = [symbol for symbol in lines if symbol not in ("n", "w", "k", "a", "L", "E", "K", "s", "U", "G", "R", "ETTR")]
+    used = [
+        symbol for symbol in lines if symbol not in ("n", "w", "k", "a", "L", "E", "K", "s", "U", "G", "R", "A", "ETTR")
+    ]
     used = [symbol for symbol in used if lines[symbol]]
     moved = {symbol: ettr_by_hand({**lines, symbol: lines[symbol] * 1.01}) for symbol in used}
     assert all(abs(value / found.ettr - 1.0) > 1e-8 for value in moved.values()), moved

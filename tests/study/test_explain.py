@@ -188,15 +188,14 @@ def test_the_page_says_what_it_must() -> None:
 
 
 def test_without_a_closed_form_the_reason_stands_there_and_the_engine_alone() -> None:
-    stop = {"name": "plan", "scope": "planned", "rate": "1 / 1 d", "gpus": 64, "notice": "30 min", "stop": "20 min",
-            "action": "none"}  # fmt: skip
+    stop = {"name": "plan", "scope": "slow", "rate": "1 / 1 d", "gpus": 64, "slower": 0.1, "detect": "20 min",
+            "action": "replace", "repair": "1 h"}  # fmt: skip
     words = (*CHOICES[0], f"failures.classes={json.dumps([stop])}")
     found = one(*words, replications=2)
     assert found.formula is None
     page = render(found)
     assert "The sum by hand: there is none" in page
-    assert "plan: scope planned is not in the closed form" in page
-    assert "planned stops" in page
+    assert "plan: scope slow is not in the closed form" in page
     assert "Models by name" not in page
     left = 1.0 - sum(share.simulated.value for share in found.by_failure)
     assert left == pytest.approx(found.ettr.value, abs=1e-9)

@@ -7,7 +7,7 @@ same study.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache
 from math import exp, log
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ from gemsim.spec.loading import parse_study, resolve_point
 
 Tree = dict[str, Any]
 
-WORLDS = range(220)
+WORLDS = range(230)
 DAY = 86_400.0
 COST = 250.0  # seconds: about what a failure costs, by which a share of time becomes a rate
 
@@ -27,7 +27,7 @@ def aims_at_exact(number: int) -> bool:
     return number % 3 == 0
 
 
-@lru_cache(maxsize=None)
+@cache
 def text(number: int) -> str:
     """The study of a world, as a file would hold it."""
     return json.dumps(study(number), indent=1)
@@ -47,7 +47,7 @@ def study(number: int) -> Tree:
 
 
 def _exact(rng: Random, number: int) -> Tree:
-    """Exponential clocks on the wall, fixed detection, one checkpoint tier, no window in which outcomes hang on phase."""
+    """Exponential clocks on the wall, fixed detection, one checkpoint tier, and no vulnerable window."""
     mode = rng.choice(["all_processes", "all_processes", "holder", "in_process", "in_place", "in_place"])
     cluster, workload = _job(rng)
     workload |= {"update": "0 s", "skew": "0 s"}
@@ -226,8 +226,9 @@ def _pages(rng: Random, *, simple: bool) -> Tree:
 def _members(rng: Random, nodes: int) -> Tree:
     layout, k = rng.choice(["gpus", "nodes", "nodes", "racks"]), rng.choice([2, 4, 8])
     m = rng.choice([1, 2]) if nodes >= 4 else 1
+    domains = {"gpus": 64, "nodes": nodes, "racks": nodes // 4}[layout]
     stripe: Tree = {
-        "layout": layout, "k": max(1, min(k, (nodes if layout == "nodes" else nodes // 4) - m)) if layout != "gpus" else k, "m": m,
+        "layout": layout, "k": max(1, min(k, domains - m)), "m": m,
         "rebuild": rng.choice(["gather", "pipeline", "spread"]),
     }  # fmt: skip
     if rng.random() < 0.6:
@@ -238,8 +239,9 @@ def _members(rng: Random, nodes: int) -> Tree:
 def _checkpoint(rng: Random, kind: str, *, simple: bool) -> Tree:
     """A save every so often: more often to what is near."""
     target = {"remote": "remote", "disk": "disk", "hosts": "cpu_memory"}[kind]
-    often = {"remote": ["optimal", "optimal", "3 min", "10 min"], "disk": ["1 min", "3 min"], "hosts": ["30 s", "1 min"]}
-    one: Tree = {"target": target, "interval": rng.choice(often[kind]), "read": rng.choice(["5 s", "30 s"])}
+    far, near = ["optimal", "optimal", "3 min", "10 min"], ["1 min", "3 min"]
+    often = {"remote": far, "disk": near, "hosts": ["30 s", "1 min"]}[kind]
+    one: Tree = {"target": target, "interval": rng.choice(often), "read": rng.choice(["5 s", "30 s"])}
     if rng.random() < 0.35:
         one |= {"mode": "sync", "write": rng.choice(["2 s", "10 s"])}
     else:

@@ -48,7 +48,7 @@ def ettr_sample(scenario: Scenario, *, replications: int, seed: int) -> NDArray[
     """Unbiased draws of the long-run ETTR, one for each replication of a job of exponential classes.
 
     The number of failures of each class after the warm-up, whose mean is known, is a control variate with the closed
-    form's slope. (Rates are therefore not judged here.)
+    form's slope. (Rates are therefore not judged here.) Of classes that fail in running time alone it is not known.
     """
     slopes = _slopes(scenario)
     warm_up = WARM_UP * scenario.horizon
@@ -72,6 +72,9 @@ def _slopes(scenario: Scenario) -> NDArray[np.float64]:
     base = predict(scenario)["ettr_analytic"]
     slopes = []
     for index, kind in enumerate(scenario.classes):
+        if kind.exposure == "running":
+            slopes.append(0.0)
+            continue
         law = lifetime("exponential", kind.lifetime.mean / 1.02)
         more = (*scenario.classes[:index], replace(kind, lifetime=law), *scenario.classes[index + 1 :])
         changed = predict(replace(scenario, classes=more))["ettr_analytic"]
