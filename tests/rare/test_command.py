@@ -85,4 +85,6 @@ def test_a_sweep_shows_the_form_and_its_kind_and_may_bound_it(
     assert (one["best"], two["best"]) == ("false", "true")
     assert float(two["unrecoverable_per_run"]) == 0.0
     assert float(two["unrecoverable_per_run_hi"]) == pytest.approx(1.23, abs=0.01)
-    assert "Back to the start of the job: 0 per run (95 %: at most 1.2; closed form " in " ".join(capsys.readouterr().out.split())
+    assert "Back to the start of the job: 0 per run (95 %: at most 1.2; closed form " in " ".join(
+        capsys.readouterr().out.split()
+    )
