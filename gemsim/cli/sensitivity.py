@@ -16,8 +16,8 @@ from gemsim.cli.main import DONE
 if TYPE_CHECKING:
     from gemsim.spec.loading import LoadedStudy
     from gemsim.spec.uncertain import Law
-    from gemsim.study.answers import Answer
-    from gemsim.study.sensitivity import Sensitivity
+    from gemsim.study.sensitivity.answers import Answer
+    from gemsim.study.sensitivity.run import Sensitivity
 
 EXAMPLES = """\b
 Examples:
@@ -55,7 +55,7 @@ def sensitivity(
     """
     from gemsim.spec.loading import load_study
     from gemsim.study.choosing import choose_point
-    from gemsim.study.sensitivity import analyse
+    from gemsim.study.sensitivity.run import analyse
     from gemsim.study.sweep import AS_IT_STANDS, label
 
     loaded = load_study(study, quick=quick)
@@ -77,8 +77,8 @@ def _laws(loaded: LoadedStudy, base: Mapping[str, Any], vary: str | None) -> dic
     """The uncertain inputs of one design. Raises ValueRefused where there are none."""
     from gemsim import units
     from gemsim.errors import UnitError, ValueRefused, show
+    from gemsim.study.sensitivity.vary import varied
     from gemsim.study.uncertain import undecided
-    from gemsim.study.vary import varied
 
     laws = {path: loaded.spec.uncertain[path] for path in undecided(loaded, base)}
     if vary is not None:
@@ -101,8 +101,8 @@ def _laws(loaded: LoadedStudy, base: Mapping[str, Any], vary: str | None) -> dic
 
 
 def _answer(loaded: LoadedStudy, output: str, engine: bool, seed: int, replications: int) -> Answer:
-    from gemsim.study.answers import ClosedForm, Replications
     from gemsim.study.plan import MODEL
+    from gemsim.study.sensitivity.answers import ClosedForm, Replications
 
     if engine:
         return Replications(loaded, MODEL, output, seed=seed, replications=replications)
@@ -112,7 +112,7 @@ def _answer(loaded: LoadedStudy, output: str, engine: bool, seed: int, replicati
 def _show(found: Sensitivity, title: str, *, as_json: bool, out: Path | None) -> None:
     from gemsim.results.figures import tornado_figure
     from gemsim.results.folder import locked, write_bytes, write_text
-    from gemsim.study.sensitivity_page import as_object, bars, render
+    from gemsim.study.sensitivity.page import as_object, bars, render
 
     text = json.dumps({"title": title, **as_object(found)}, indent=1, ensure_ascii=False) + "\n"
     if out is not None:

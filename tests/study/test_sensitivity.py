@@ -18,11 +18,11 @@ from gemsim.results.estimate import Interval
 from gemsim.spec.types import Quantity
 from gemsim.spec.uncertain import Law, Slot, bound
 from gemsim.spec.uncertain_text import read_law
-from gemsim.study.answers import ClosedForm, Replications
-from gemsim.study.indices import morris, saltelli, sobol, trajectories
 from gemsim.study.plan import MODEL
-from gemsim.study.sensitivity import Sensitivity, analyse
-from gemsim.study.sensitivity_page import as_object, render, verdict
+from gemsim.study.sensitivity.answers import ClosedForm, Replications
+from gemsim.study.sensitivity.indices import morris, saltelli, sobol, trajectories
+from gemsim.study.sensitivity.page import as_object, render, verdict
+from gemsim.study.sensitivity.run import Sensitivity, analyse
 from tests.faults import must_reject, replaced
 from tests.study.test_uncertain import STUDY, small
 
@@ -97,7 +97,7 @@ def _shifted(original: Any) -> Any:
 
 @pytest.mark.parametrize("fault", [_swapped, _shifted], ids=["swapped", "shifted"])
 def test_mixed_up_columns_are_caught(fault: Any) -> None:
-    must_reject(check_ishigami, replaced("gemsim.study.sensitivity:saltelli", fault))
+    must_reject(check_ishigami, replaced("gemsim.study.sensitivity.run:saltelli", fault))
 
 
 def check_linear() -> None:
@@ -122,7 +122,7 @@ def check_linear() -> None:
 
 def test_a_linear_model_is_told_exactly() -> None:
     check_linear()
-    must_reject(check_linear, replaced("gemsim.study.sensitivity:SCREENED", lambda ends: (0.0, 1.0)))
+    must_reject(check_linear, replaced("gemsim.study.sensitivity.run:SCREENED", lambda ends: (0.0, 1.0)))
 
 
 def test_the_indices_agree_with_scipy() -> None:
@@ -215,7 +215,7 @@ def test_runs_without_a_number_are_counted_and_what_they_do_is_said() -> None:
         assert as_object(found)["failed"]["indices"]["failed"] == tried.failed
 
     must_reject(check, replaced("gemsim.study.uncertain:Tried.note", lambda original: lambda self, error: None))
-    must_reject(check, replaced("gemsim.study.sensitivity:outcome", _as_if_nothing))
+    must_reject(check, replaced("gemsim.study.sensitivity.run:outcome", _as_if_nothing))
 
 
 def _as_if_nothing(original: Any) -> Any:
@@ -356,7 +356,7 @@ def test_a_study_without_laws_says_how_to_write_some(capsys: pytest.CaptureFixtu
 
 def test_assumed_numbers_are_varied_and_listed() -> None:
     from gemsim.spec.loading import load_study
-    from gemsim.study.vary import varied
+    from gemsim.study.sensitivity.vary import varied
 
     found, left = varied(load_study(ROOT / "studies" / "widths.yaml"), 0.2)
     assert {"failures.scale", "failures.contained", "restart.process", "cluster.spare_activation"} <= set(found)
@@ -368,7 +368,7 @@ def test_assumed_numbers_are_varied_and_listed() -> None:
 
 
 def test_a_share_is_not_varied_beyond_one() -> None:
-    from gemsim.study.vary import varied
+    from gemsim.study.sensitivity.vary import varied
 
     text = STUDY.replace(', contained: "beta(14, 19)"', ", contained: 0.9")
     found, _ = varied(small(text), 0.2)

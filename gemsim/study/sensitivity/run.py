@@ -20,8 +20,8 @@ from gemsim.failures.streams import generator
 from gemsim.results.estimate import Interval
 from gemsim.results.inputs import MOST_FAILED
 from gemsim.spec.uncertain import Law
-from gemsim.study.answers import Answer
-from gemsim.study.indices import Effect, Share, morris, saltelli, sobol, trajectories
+from gemsim.study.sensitivity.answers import Answer
+from gemsim.study.sensitivity.indices import Effect, Share, morris, saltelli, sobol, trajectories
 from gemsim.study.uncertain import Tried, outcome
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ from gemsim.results.estimate import Interval
 from gemsim.spec.columns import COLUMN_MEASURES
 from gemsim.study.design import short_names
 from gemsim.study.page import Page
-from gemsim.study.sensitivity import BARS, SCREENED, Judged, Sensitivity
+from gemsim.study.sensitivity.run import BARS, SCREENED, Judged, Sensitivity
 
 HEADINGS = ("input", "law (95 %)", "mu*, 95 %", "sigma", "alone", "in all", "at 5 %", "at 95 %")
 ALIKE = 0.5  # of the largest swing from which an input decides too

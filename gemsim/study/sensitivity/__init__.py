@@ -1,0 +1,1 @@
+"""Which uncertain inputs decide the answer of one design."""
