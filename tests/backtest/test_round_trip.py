@@ -8,17 +8,22 @@ from pathlib import Path
 import pytest
 
 from gemsim.cli.main import ASKED_WRONG, DONE, main
+from gemsim.engine.run import simulate
 from gemsim.failures.laws import duration
+from gemsim.scenario import build
+from gemsim.spec.loading import load_study, resolve_point
 from gemsim.study.backtest import predict
 from gemsim.study.backtest.account import account
 from gemsim.study.backtest.page import render
 from gemsim.study.backtest.read import read_run
 from gemsim.study.backtest.run import BackTest, backtest
+from gemsim.study.design import designs_of
 from tests import statcheck
 from tests.backtest.engine_logs import DAY, TEXT, joined, ridden, scenario, study, write
 from tests.faults import must_reject, replaced
 
 RUNS = 200
+ROOT = Path(__file__).parents[2]
 
 
 def _tested(folder: Path, *, seed: int = 3, days: float = 40.0, runs: int = RUNS) -> BackTest:
@@ -128,9 +133,42 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert sum(line["actual"] for line in found["lines"] if line["name"] != "failures") == pytest.approx(1.0)
     assert main(["backtest", str(job), str(log), "--split", "1.5"]) == ASKED_WRONG
     assert capsys.readouterr().err == "--split: not a share (1.5); more than 0 and less than 1\n"
-    job.write_text(TEXT.replace("all_processes", "in_place"), encoding="utf-8")
+    job.write_text(TEXT + "sweep: {grid: {restart.process: [4 min, 5 min]}}\n", encoding="utf-8")
     assert main(["backtest", str(job), str(log)]) == ASKED_WRONG
-    assert "in_place cannot be back-tested" in capsys.readouterr().err
+    assert "2 design points are left" in capsys.readouterr().err
+    assert main(["backtest", str(job), str(log), "process=5 min", "--runs", "100"]) == DONE
+    assert main(["backtest", str(job), str(log), "--point", "2", "restart.mode=in_place", "--runs", "100"]) == DONE
+    assert "Verdict: " in capsys.readouterr().out
+
+
+def test_repair_in_place_needs_a_log_of_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = ridden(scenario(20.0), seed=3)
+    log = write(tmp_path / "run.csv", [row for row in rows if row[1] != "failure"])
+    (tmp_path / "job.yaml").write_text(TEXT.replace("all_processes", "in_place"), encoding="utf-8")
+    assert main(["backtest", str(tmp_path / "job.yaml"), str(log)]) == ASKED_WRONG
+    assert "write restart.mode=all_processes on the command line" in capsys.readouterr().err
+    assert main(["backtest", str(tmp_path / "job.yaml"), str(log), "restart.mode=all_processes", "--runs", "100"]) == 0
+
+
+BARE = [
+    ("studies/gem.yaml", "code, as contained in the field"),
+    ("studies/layouts.yaml", "cross-node stripe"),
+    ("studies/systems/mindio.yaml", "mindio"),
+    ("studies/systems/ft_hsdp.yaml", "ft_hsdp"),
+]
+
+
+@pytest.mark.parametrize(("path", "variant"), BARE)
+def test_a_stop_takes_what_the_log_says_whatever_recovers_it(path: str, variant: str) -> None:
+    """Repairs in place and stripes too: no time of the study's own comes on top, and each failure stops the job."""
+    loaded = load_study(ROOT / path)
+    design = next(one for one in designs_of(loaded) if one.variant == variant)
+    point = build(resolve_point(loaded, {**design.assignments, "run.horizon": "100 d"}))
+    bare = predict._with(predict._bare(point), factor=1.0, stand=duration("fixed", 1000.0))
+    row = simulate(bare, seed=1, replication=0)
+    assert row["interruptions"] == row["failures"] > 50
+    assert row["detection_s"] == pytest.approx(1000.0 * row["interruptions"], abs=1000.0)
+    assert [row[f"{name}_s"] for name in ("restart", "recovery", "waiting", "planned")] == [0.0] * 4
 
 
 @pytest.mark.long

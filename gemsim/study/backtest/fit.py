@@ -44,6 +44,7 @@ class Fit:
     save: Estimate  # seconds that the job stands still for one
     every: Estimate  # steps from save to save
     step: Estimate  # seconds
+    told: bool  # failures have rows of their own, and are not guessed from restarts
 
 
 def split(log: RunLog, share: float) -> tuple[RunLog, RunLog]:
@@ -91,6 +92,7 @@ def fit(log: RunLog) -> tuple[Fit, Account]:
         stand=mean_of([stop.stood for stop in over]), parts=parts, stood=stood,
         save=mean_of(found.saves), every=_usual(found.every),
         step=Estimate(found.step, step.lo, step.hi, step.events, step.spread),
+        told=log.has("failure"),
     ), found  # fmt: skip
 
 

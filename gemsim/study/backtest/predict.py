@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ from gemsim.errors import GemsimError, NotCovered
 from gemsim.failures.classes import NO_TIME, FailureClass
 from gemsim.failures.laws import Duration, duration, lifetime
 from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.peer_copy import PeerCopy
+from gemsim.protection.replica_group import ReplicaGroup
+from gemsim.protection.stripe import MemberStripe, PageStripe
+from gemsim.protection.tier import Tier
+from gemsim.protection.undo_log import UndoLog
 from gemsim.results.ledger import LEDGER
 from gemsim.scenario import Scenario, build
 from gemsim.scenario.fleet import FleetPlan, hot_spares
@@ -34,6 +40,14 @@ Floats = NDArray[np.float64]
 UNSEEN = ("silent", "slow", "planned")  # scopes of which a log of stops does not tell when they strike
 SPARES = 64  # back at once, so that a node is never waited for
 WIDEST = 3.0  # sigma of a lognormal stop
+STOPS_OF: dict[type, dict[str, float]] = {  # what of a tier's recovery a stop of the log holds already: takes no time
+    Checkpoint: {"read": 0.0, "fetch": 0.0, "notice": 0.0},
+    PageStripe: {"decode_page": 0.0},
+    MemberStripe: {"nic": inf},
+    PeerCopy: {"nic": inf, "save": 0.0, "read": 0.0},
+    UndoLog: {"replay": 0.0},
+    ReplicaGroup: {"stall": 0.0, "catch_up_stall": 0.0},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +63,14 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict(loaded: LoadedStudy, fitted: Fit, *, wall: float, runs: int, seed: int) -> Prediction:
-    """`runs` runs of `wall` seconds, from the state just after a stop. Raises GemsimError for what cannot be."""
-    point, notes = _fitted_point(loaded, fitted, wall)
+def predict(
+    loaded: LoadedStudy, fitted: Fit, *, wall: float, runs: int, seed: int, design: Mapping[str, Any]
+) -> Prediction:
+    """`runs` runs of `wall` seconds, from the state just after a stop; `design`: values at paths of the study.
+
+    Raises GemsimError for what cannot be.
+    """
+    point, notes = _fitted_point(loaded, fitted, wall, design)
     rng = np.random.default_rng([seed, 0xBAC])
     rates = draw_rates(fitted, rng, runs) / fitted.rate.value
     factors = {name: draw_means(one, rng, runs) / one.value for name, one in fitted.parts.items() if one.value > 0.0}
@@ -72,12 +91,15 @@ def predict(loaded: LoadedStudy, fitted: Fit, *, wall: float, runs: int, seed: i
     return Prediction(seconds, failures, wall, ettr, no_form, notes)
 
 
-def _fitted_point(loaded: LoadedStudy, fitted: Fit, wall: float) -> tuple[Scenario, tuple[str, ...]]:
+def _fitted_point(
+    loaded: LoadedStudy, fitted: Fit, wall: float, design: Mapping[str, Any]
+) -> tuple[Scenario, tuple[str, ...]]:
     """The study's own point with what the log determines in place of its inputs; stops take no time yet."""
-    spec = resolve_point(loaded, {"run.horizon": f"{wall!r} s", "run.steps": None, "run.max_wall": None})
-    if spec.restart.mode == "in_place":
-        what = "restart: in_place cannot be back-tested: a log does not tell a repair in place from a restart"
-        raise GemsimError(f"{what}; write restart: all_processes, or what the job of the log does")
+    rest = {"run.horizon": f"{wall!r} s", "run.steps": None, "run.max_wall": None}
+    spec = resolve_point(loaded, {**design, **rest})
+    if spec.restart.mode == "in_place" and not fitted.told:
+        what = "restart: in_place cannot be set beside a log of restarts alone, which shows no repair in place"
+        raise GemsimError(f"{what}; write restart.mode=all_processes on the command line, or log each failure")
     if spec.failures.replay is not None:
         raise GemsimError("failures.replay cannot be back-tested: its failures are those of another log")
     plain = build(spec)
@@ -87,9 +109,7 @@ def _fitted_point(loaded: LoadedStudy, fitted: Fit, wall: float) -> tuple[Scenar
     base = math.fsum(kind.starts * kind.striking for kind in struck)
     scale = fitted.rate.value / base
     changes, notes = _changes(spec, plain, fitted, scale)
-    found = build(
-        resolve_point(loaded, {**changes, "run.horizon": f"{wall!r} s", "run.steps": None, "run.max_wall": None})
-    )
+    found = build(resolve_point(loaded, {**design, **changes, **rest}))
     left = sorted({kind.name for kind in plain.classes if kind.scope in UNSEEN})
     notes += [f"classes that a log of stops does not show are left out: {', '.join(left)}"] if left else []
     return _bare(found), tuple(notes)
@@ -121,11 +141,17 @@ def _bare(point: Scenario) -> Scenario:
     """The point with failures that strike only a job that works, and without any time that a stop of the log holds."""
     classes = tuple(_unseen_gone(point))
     restart = replace(point.restart, process=0.0, communicator=0.0, warmup=0.0, pause=0.0, reset=0.0, reboot=0.0)
-    tiers = tuple(replace(tier, read=0.0, fetch=0.0) if isinstance(tier, Checkpoint) else tier for tier in point.tiers)
+    tiers = tuple(_at_once(tier) for tier in point.tiers)
     return replace(
         point, classes=classes, restart=restart, tiers=tiers, encode_anew=0.0, stationary=False,
         fleet=FleetPlan(hot_spares(SPARES, 0.0)), shrunk=None, work_steps=0,
     )  # fmt: skip
+
+
+def _at_once(tier: Tier) -> Tier:
+    """The tier with a recovery that takes no time of its own."""
+    found: Tier = replace(tier, **STOPS_OF.get(type(tier), {}))  # type: ignore[type-var]
+    return found
 
 
 def _unseen_gone(point: Scenario) -> list[FailureClass]:

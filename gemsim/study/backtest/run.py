@@ -47,8 +47,19 @@ class BackTest:
         return "changed" if any(one.found for one in self.changes) else "held"
 
 
-def backtest(loaded: LoadedStudy, path: Path, *, share: float, runs: int = RUNS, seed: int = 0) -> BackTest:
-    """Read, cut, fit, predict and judge. Raises ValueRefused for a log, GemsimError for a study that cannot be used."""
+def backtest(
+    loaded: LoadedStudy,
+    path: Path,
+    *,
+    share: float,
+    runs: int = RUNS,
+    seed: int = 0,
+    design: Mapping[str, Any] | None = None,
+) -> BackTest:
+    """Read, cut, fit, predict and judge; `design`: values at paths of the study.
+
+    Raises ValueRefused for a log, GemsimError for a study that cannot be used.
+    """
     if not 0.0 < share < 1.0:
         raise ValueRefused(f"--split: not a share ({share:g})", "more than 0 and less than 1")
     log = read_run(path)
@@ -58,7 +69,7 @@ def backtest(loaded: LoadedStudy, path: Path, *, share: float, runs: int = RUNS,
     groups = merged(log)
     prediction, lines = None, []
     if len(fitted.stood) >= FEWEST:
-        prediction = predict(loaded, fitted, wall=rest.seconds, runs=runs, seed=seed)
+        prediction = predict(loaded, fitted, wall=rest.seconds, runs=runs, seed=seed, design=design or {})
         lines = judge(prediction, after, groups)
     return BackTest(log, fitted, before, after, prediction, lines, changes(before, after), groups)
 
