@@ -190,7 +190,43 @@ def test_a_log_that_says_too_little_is_one_line(tmp_path: Path, text: str, said:
     assert "\n" not in str(caught.value)
 
 
+def test_a_save_that_a_failure_cuts_off_tells_no_time(tmp_path: Path) -> None:
+    """It is overhead all the same."""
+    cut = PLAIN.replace("32,step,4\n35,failure,", "32,step,4\n34,save_start,\n35,failure,")
+    found = account(read_run(file(tmp_path, cut)))
+    assert found.saves == [2.0]
+    assert found.seconds["overhead"] == 3.0
+
+
+def test_pauses_and_stops_on_purpose_stand_aside(tmp_path: Path) -> None:
+    """With the restart of such a stop and the work it lost; the others add up to what is judged."""
+    found = account(read_run(file(tmp_path, PLAIN)))
+    aside = {"other": 2.0, "planned": 9.0, "restart": 2.0, "wasted": 1.0}
+    assert {name: one for name, one in found.aside.items() if one} == pytest.approx(aside)
+    assert sum(found.judged.values()) == pytest.approx(92.0 - 14.0)
+    assert found.up == pytest.approx(SECONDS["productive"] + SECONDS["wasted"] + SECONDS["overhead"])
+
+
+def test_entries_that_stand_there_twice_count_once(tmp_path: Path) -> None:
+    lines = [json.dumps(one) for one in goodput()]
+    once = read_run(file(tmp_path, "\n".join(lines)))
+    twice = read_run(file(tmp_path, "\n".join(line for line in lines for _ in range(2))))
+    assert account(twice).seconds == account(once).seconds
+    assert "twice are counted once" in twice.notes[0]
+    assert not once.notes
+    assert account(once).saves == [2.0]
+
+
+def test_a_gap_that_counts_as_work_is_said(tmp_path: Path) -> None:
+    rows = [f"{30 * n + (36000 if n > 50 else 0)},step,{n}" for n in range(100)]
+    (note,) = read_run(file(tmp_path, "time,event,step\n" + "\n".join(rows))).notes
+    assert note.startswith("10.01 h between lines 52 and 53 count as work, though a step takes 30 s")
+
+
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text(PLAIN, encoding="utf-16")
+    with pytest.raises(ValueRefused, match=r"wide\.csv: not UTF-8 text"):
+        read_run(tmp_path / "wide.csv")
     with pytest.raises(ValueRefused, match="cannot be read"):
         read_run(tmp_path / "none.csv")
 

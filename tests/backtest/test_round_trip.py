@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gemsim.cli.main import ASKED_WRONG, DONE, main
@@ -19,7 +20,7 @@ from gemsim.study.backtest.read import read_run
 from gemsim.study.backtest.run import BackTest, backtest
 from gemsim.study.design import designs_of
 from tests import statcheck
-from tests.backtest.engine_logs import DAY, TEXT, joined, ridden, scenario, study, write
+from tests.backtest.engine_logs import DAY, TEXT, Rows, joined, ridden, scenario, study, write
 from tests.faults import must_reject, replaced
 
 RUNS = 200
@@ -115,6 +116,70 @@ def test_with_few_failures_it_says_what_can_be_told(tmp_path: Path) -> None:
     page = " ".join(render(found, title="A job").split())
     assert "Too few failures to predict" in page
     assert "failures per day of work (95 %)" in page
+
+
+def _interrupted(rows: Rows) -> Rows:
+    """The run with an evaluation of 10 min each 600 steps, and stopped on purpose for 2 h each 2,400."""
+    found: Rows = []
+    late, before = 0.0, ""
+    for time, event, step in rows:
+        found.append((time + late, event, step))
+        if event == "step" and before != "restore_end" and step is not None and step % 600 == 0:
+            found += [(time + late, "pause_start", None), (time + late + 600.0, "pause_end", None)]
+            late += 600.0
+            if step % 2400 == 0:
+                moments = [(0.0, "planned"), (7200.0, "restart"), (7440.0, "restore_start"), (7500.0, "restore_end")]
+                found += [(time + late + seconds, name, None) for seconds, name in moments]
+                late += 7500.0
+                found.append((time + late, "step", step))
+        before = event
+    return found
+
+
+def test_what_is_not_predicted_is_not_judged(tmp_path: Path) -> None:
+    """Pauses and stops on purpose, with their restarts: said, left out, and no reason for a verdict."""
+    rows, _ = ridden(scenario(40.0), seed=3)
+    found = backtest(study(), write(tmp_path / "run.csv", _interrupted(rows)), share=0.5, runs=RUNS, seed=0)
+    assert found.verdict == "held"
+    assert found.rest.seconds["other"] > 0.01 * found.rest.wall
+    assert found.rest.aside["restart"] > 0.0
+    assert not {"other", "planned"} & {line.name for line in found.lines}
+    assert sum(line.actual for line in found.lines[:-1]) == pytest.approx(1.0)
+    page = " ".join(render(found, title="A job").split())
+    assert "of pauses, and stops on purpose with their restarts and the work they lost" in page
+
+
+def unlike(rows: Rows, rng: np.random.Generator) -> Rows:
+    """The run with saves of 0.2 to 1.8 times their time."""
+    late, found = 0.0, list[tuple[float, str, int | None]]()
+    for number, (time, event, step) in enumerate(rows):
+        if event == "save_end":
+            late += (time - rows[number - 1][0]) * float(rng.uniform(-0.8, 0.8))
+        found.append((time + late, event, step))
+    return found
+
+
+def check_saves(folder: Path) -> None:
+    """Saves that differ by themselves: the interval of what they cost knows."""
+    inside = 0
+    for seed in range(24):
+        rows, _ = ridden(scenario(8.0), seed=seed)
+        log = write(folder / "run.csv", unlike(rows, np.random.default_rng(seed)))
+        found = backtest(study(), log, share=0.5, runs=100, seed=seed)
+        inside += next(line.inside for line in found.lines if line.name == "overhead") if found.lines else 1
+    statcheck.binomial_count(inside, 24, 0.95, detect=0.6)
+
+
+def test_saves_that_differ_are_no_surprise(tmp_path: Path) -> None:
+    check_saves(tmp_path)
+
+
+@pytest.mark.long
+def test_a_prediction_that_takes_all_saves_for_alike_is_rejected(tmp_path: Path) -> None:
+    must_reject(
+        lambda: check_saves(tmp_path),
+        replaced("gemsim.study.backtest.predict:_saved", lambda _: lambda spent, save, factor, rng: spent),
+    )
 
 
 def test_a_stop_has_its_law() -> None:

@@ -23,7 +23,7 @@ AFTER = {  # event -> what the time until the next is
     "restore_end": "restart",
     "restore_start": "recovery",
 }
-UP = ("productive", "overhead", "other")
+UP = ("productive", "overhead", "wasted")
 STANDS = ("detection", "restart", "recovery")
 
 
@@ -61,8 +61,25 @@ class Account:
 
     @property
     def up(self) -> float:
-        """Seconds in which the job did not stand for a failure."""
-        return math.fsum(self.seconds[name] for name in (*UP, "wasted"))
+        """Seconds of work and saves, in which failures are counted: no pauses, and no stops."""
+        return math.fsum(self.seconds[name] for name in UP)
+
+    @property
+    def aside(self) -> dict[str, float]:
+        """Seconds by category of what no failure brings about and nothing predicts: pauses, and stops on purpose with
+        the restart and the lost work of each."""
+        found = dict.fromkeys(LEDGER, 0.0) | {"other": self.seconds["other"]}
+        for stop in self.stops:
+            if stop.planned:
+                found = {name: spent + stop.seconds.get(name, 0.0) for name, spent in found.items()}
+                found["wasted"] += stop.lost
+        return found
+
+    @property
+    def judged(self) -> dict[str, float]:
+        """Seconds by category without what stands `aside`."""
+        aside = self.aside
+        return {name: spent - aside[name] for name, spent in self.seconds.items()}
 
     @property
     def step(self) -> float:
@@ -94,13 +111,13 @@ class _Reader:
         self.saving = False  # since the last step row
         self.origin: int | None = None  # the earliest step of the log
 
-    def book(self, event: Event, seconds: float) -> None:
-        """The time after an event."""
+    def book(self, event: Event, seconds: float, *, until: str = "") -> None:
+        """The time after an event, and the kind of event that ends it; a save that a failure cuts off tells no time."""
         category, found = AFTER[event.kind], self.found
         found.seconds[category] += seconds
         if category == "productive":
             self.open += seconds
-        elif category == "overhead":
+        elif category == "overhead" and until in ("save_end", "step", "run"):
             found.saves.append(seconds)
         if found.stops and not found.stops[-1].over and category in found.stops[-1].seconds:
             found.stops[-1].seconds[category] += seconds
@@ -192,7 +209,7 @@ def account(log: RunLog) -> Account:
             reader.meet(event)
             reader.book(Event(before.time, "failure", None, before.line), seconds)
         else:
-            reader.book(before, seconds)
+            reader.book(before, seconds, until=event.kind)
     found = reader.found
     if log.events[-1].kind in ("step", "run"):
         reader.meet(log.events[-1])

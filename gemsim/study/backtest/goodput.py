@@ -50,8 +50,11 @@ def read_goodput(path: Path, lines: Sequence[str]) -> RunLog:
         raise refuse(path, max(jobs.values()), f"a second job ({names})", "the entries of one job", "split the log")
     if not events:
         raise refuse(path, 1, "no entry tells a time", f"one of {', '.join(KNOWN)}")
-    events.sort(key=lambda event: event.time)
-    return RunLog(path, tuple(_ends(events)))
+    events.sort(key=lambda event: (event.time, not event.kind.endswith("_end")))  # what ends makes room for a step
+    once = list({(event.time, event.kind, event.step): event for event in reversed(events)}.values())[::-1]
+    twice = len(events) - len(once)
+    note = (f"{twice} marks that stand there twice are counted once",) if twice else ()
+    return RunLog(path, tuple(_ends(once)), note)
 
 
 def _entries(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -100,8 +103,9 @@ def _events(path: Path, line: int, entry: Mapping[str, Any]) -> Iterator[Event]:
         begin, length = _number(path, line, entry, start), _number(path, line, entry, seconds)
         if length < 0.0:
             raise refuse(path, line, f"{seconds}: negative ({length:g})", "seconds")
-        yield Event(begin, f"{name}_start", None, line)
-        yield Event(begin + length, f"{name}_end", None, line)
+        if length > 0.0:
+            yield Event(begin, f"{name}_start", None, line)
+            yield Event(begin + length, f"{name}_end", None, line)
         return
     known = [key for key in ONE_TIME if key in entry]
     if not known:

@@ -65,8 +65,9 @@ class Change:
 def judge(predicted: Prediction, actual: Account, groups: dict[str, tuple[str, ...]]) -> list[Line]:
     """Goodput, number of failures, and the groups of categories that happened or were predicted."""
     shares = {name: _sum(predicted.seconds, group) / predicted.wall for name, group in groups.items()}
-    seen = {name: math.fsum(actual.seconds[one] for one in group) / actual.wall for name, group in groups.items()}
-    told = [name for name in groups if seen[name] > 0.0 or shares[name].max() > 0.0]
+    judged = actual.judged
+    seen = {name: math.fsum(judged[one] for one in group) / predicted.wall for name, group in groups.items()}
+    told = [name for name in groups if seen[name] > ROUNDING or shares[name].max() > 0.0]
     numbers = [(name, shares[name], seen[name]) for name in told]
     numbers.append(("failures", predicted.failures, float(len(actual.failures))))
     return [_line(name, values, was, 1.0 - LEVEL / len(numbers)) for name, values, was in numbers]

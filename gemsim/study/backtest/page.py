@@ -26,7 +26,7 @@ def render(found: BackTest, *, title: str, width: int = 100, styled: bool = Fals
     else:
         _say_prediction(page, found)
     _say_changes(page, found)
-    notes = [*found.log.notes, *(found.prediction.notes if found.prediction else ()), *_beyond(found)]
+    notes = [*found.log.notes, *(found.prediction.notes if found.prediction else ()), *_beyond(found), *_aside(found)]
     told = [name for name in found.groups if " + " in name]
     notes += [f"the log does not tell apart: {'; '.join(told)}"] if told else []
     page.say("", *(f"Note: {note}." for note in notes))
@@ -83,9 +83,11 @@ def _say_prediction(page: Page, found: BackTest) -> None:
         table.add_row(line.name, *cells, verdict)
     page.show(table)
     form = found.prediction.ettr_analytic
+    mean = 100 * float(found.prediction.seconds["productive"].mean()) / found.prediction.wall
     beside = f"none ({found.prediction.no_form})" if form is None else f"{100 * form:.2f} % productive"
     page.say(
-        f"Closed form of the fitted inputs: {beside}. Intervals hold the chance of one run and how sure the inputs are."
+        f"Closed form of the fitted inputs: {beside} (the runs: {mean:.2f} %). Intervals hold the chance of one run "
+        "and how sure rate, stops and saves are."
     )
     page.say(_verdict(found))
 
@@ -124,6 +126,14 @@ def _change(one: Change) -> str:
 def _beyond(found: BackTest) -> list[str]:
     lost = found.rest.beyond
     return [f"a roll-back of the rest gave up {units.brief(lost, 'time')} of the first part too"] if lost > 0.0 else []
+
+
+def _aside(found: BackTest) -> list[str]:
+    spent = math.fsum(found.rest.aside.values())
+    if spent <= 0.0 or found.prediction is None:
+        return []
+    what = "pauses, and stops on purpose with their restarts and the work they lost"
+    return [f"not predicted and left out of the shares: {units.brief(spent, 'time')} of {what}"]
 
 
 def _percent(share: float) -> str:

@@ -34,7 +34,7 @@ from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.protection.checkpoint import CheckpointSpec
 from gemsim.spec.study import StudySpec
 from gemsim.study.backtest.account import STANDS
-from gemsim.study.backtest.fit import Fit, draw_means, draw_rates
+from gemsim.study.backtest.fit import Estimate, Fit, draw_means, draw_rates
 
 Floats = NDArray[np.float64]
 UNSEEN = ("silent", "slow", "planned")  # scopes of which a log of stops does not tell when they strike
@@ -74,6 +74,7 @@ def predict(
     rng = np.random.default_rng([seed, 0xBAC])
     rates = draw_rates(fitted, rng, runs) / fitted.rate.value
     factors = {name: draw_means(one, rng, runs) / one.value for name, one in fitted.parts.items() if one.value > 0.0}
+    saves = draw_means(fitted.save, rng, runs) / fitted.save.value if _saves_of_log(point, fitted) else None
     seconds = {name: np.zeros(runs) for name in LEDGER}
     failures = np.zeros(runs)
     for number in range(runs):
@@ -81,8 +82,11 @@ def predict(
         mean = math.fsum(factor * fitted.parts[name].value for name, factor in drawn.items())
         of = _with(point, factor=rates[number], stand=_law(mean, fitted.stand.spread))
         row = simulate(of, seed=seed, replication=number)
-        for name, spent in _split(row, fitted, drawn, rng).items():
-            seconds[name][number] = spent
+        spent = _split(row, fitted, drawn, rng)
+        if saves is not None:
+            spent = _saved(spent, fitted.save, saves[number], rng)
+        for name, taken in spent.items():
+            seconds[name][number] = taken
         failures[number] = row["interruptions"]
     try:
         ettr, no_form = float(closed_form(_certain(point, fitted))["ettr_analytic"]), ""
@@ -191,6 +195,21 @@ def _split(
     whole = math.fsum(sums.values())
     parts = {name: stood * part / whole if whole else 0.0 for name, part in sums.items()}
     return {**found, **parts, "waiting": 0.0}
+
+
+def _saves_of_log(point: Scenario, fitted: Fit) -> bool:
+    """Whether what saves cost is the log's: the job has one tier that saves, and the log tells of its saves."""
+    tiers = [tier for tier in point.tiers if isinstance(tier, Checkpoint)]
+    return len(tiers) == 1 and bool(fitted.save.events and fitted.every.events)
+
+
+def _saved(spent: dict[str, float], save: Estimate, factor: float, rng: np.random.Generator) -> dict[str, float]:
+    """The run with a mean save that is `factor` of the fitted one, of saves as unlike as those seen; work makes way."""
+    number = spent["overhead"] / save.value if save.value else 0.0
+    if not number or not save.spread:
+        return spent
+    taken = spent["overhead"] * max(0.0, factor * (1.0 + save.spread / math.sqrt(number) * rng.standard_normal()))
+    return {**spent, "overhead": taken, "productive": spent["productive"] + spent["overhead"] - taken}
 
 
 def interval(values: Sequence[float] | Floats, share: float) -> tuple[float, float]:

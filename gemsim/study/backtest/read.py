@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
+from gemsim import units
 from gemsim.errors import ValueRefused
 from gemsim.study.backtest.events import Event, RunLog, refuse
 from gemsim.study.backtest.goodput import is_goodput, read_goodput
 from gemsim.study.backtest.table import read_table
 
 LARGEST = 2 * 2**30
+LONG_STEP, SHORT_GAP = 100.0, 600.0  # a step this many times as long as others, and of so many seconds, is doubted
 WORKING = ("step", "run", "save_end", "pause_end")  # after these the job works
 FOLLOWS = {  # what may come before
     "save_start": WORKING,
@@ -27,8 +32,10 @@ def read_run(path: Path) -> RunLog:
         if path.stat().st_size > LARGEST:
             raise ValueRefused(f"{path}: too large", "at most 2 GiB")
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except UnicodeDecodeError as error:
+        raise ValueRefused(f"{path}: not UTF-8 text (byte {error.start})", "UTF-8", "save it as UTF-8") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
         raise ValueRefused(
             f"{path}: cannot be read ({reason})", "a log as CSV or JSON lines", "check the name"
         ) from error
@@ -40,7 +47,7 @@ def read_run(path: Path) -> RunLog:
     log = read_table(path, lines)
     _strict(log)
     _whole(log)
-    return log
+    return _gap(log)
 
 
 def _strict(log: RunLog) -> None:
@@ -82,7 +89,28 @@ def _lenient(log: RunLog) -> RunLog:
     found = RunLog(log.path, tuple(kept), (*log.notes, *note))
     _strict(found)
     _whole(found)
-    return found
+    return _gap(found)
+
+
+def _gap(log: RunLog) -> RunLog:
+    """Say where one step took so long that the job may have stood without a row that says so."""
+    pairs = [(before, event) for before, event in pairwise(log.events) if before.kind == event.kind == "step"]
+    if len(pairs) < 2:
+        return log
+    lengths = [(after.time - before.time) / ((after.step or 0) - (before.step or 0)) for before, after in pairs]
+    usual, longest = median(lengths), max(lengths)
+    if longest <= max(SHORT_GAP, LONG_STEP * usual):
+        return log
+    before, after = pairs[lengths.index(longest)]
+    number = sum(one > max(SHORT_GAP, LONG_STEP * usual) for one in lengths)
+    others = " (and others)" if number > 1 else ""
+    lines = f"lines {before.line} and {after.line}{others}"
+    note = (
+        f"{units.brief(after.time - before.time, 'time')} between {lines} count as "
+        f"work, though a step takes {units.brief(usual, 'time')}; if the job stood, a failure, planned or pause row is "
+        "missing"
+    )
+    return replace(log, notes=(*log.notes, note))
 
 
 def _whole(log: RunLog) -> None:

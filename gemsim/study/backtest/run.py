@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,8 @@ def backtest(
     groups = merged(log)
     prediction, lines = None, []
     if len(fitted.stood) >= FEWEST:
-        prediction = predict(loaded, fitted, wall=rest.seconds, runs=runs, seed=seed, design=design or {})
+        wall = math.fsum(after.judged.values())
+        prediction = predict(loaded, fitted, wall=wall, runs=runs, seed=seed, design=design or {})
         lines = judge(prediction, after, groups)
     return BackTest(log, fitted, before, after, prediction, lines, changes(before, after), groups)
 
@@ -107,6 +109,7 @@ def inputs(fitted: Fit) -> dict[str, Any]:
     """The fitted inputs by name."""
     stages = {f"stop: {name}": one for name, one in fitted.parts.items() if one.value > 0.0}
     saves = {"save": fitted.save, "steps between saves": fitted.every, "step": fitted.step}
+    stages = stages if len(stages) > 1 else {}
     return {"rate": fitted.rate, "stop": fitted.stand, **stages, **{k: v for k, v in saves.items() if v.events}}
 
 
