@@ -53,6 +53,7 @@ class Watts:
     idle: float  # hot and warm spares
     off: float  # cold spares
     repair: float
+    assumed: tuple[str, ...] = ()  # which of these nobody gave and no source has
 
     def of(self, category: str) -> float:
         """Watts in a category of `CATEGORIES`."""
@@ -132,10 +133,13 @@ def gpu_hours(run: Run, gpus: int) -> ByCategory:
     """GPU-hours of each replication by category; their sum is what was reserved.
 
     A second of the job counts for each of its `gpus`, less those of places that nobody stands in: these are taken off
-    what the job does meanwhile, its waiting first. The node that has left is in repair and counted there.
+    what the job does meanwhile, its waiting first. The node that has left is in repair and counted there. Nodes beyond
+    the job's places, which start while others still stand there, wait.
     """
     found = {name: run[f"{name}_s"] * gpus / HOUR for name in LEDGER}
-    vacant = np.maximum(gpus * run["wall_s"] - run["gpu_s_job"], 0.0) / HOUR
+    empty = (gpus * run["wall_s"] - run["gpu_s_job"]) / HOUR
+    found["waiting"] = found["waiting"] + np.maximum(-empty, 0.0)  # others start for places that are not left yet
+    vacant = np.maximum(empty, 0.0)
     for name in (*VACANT_IN, *(one for one in LEDGER if one not in VACANT_IN)):
         taken = np.minimum(vacant, np.maximum(found[name], 0.0))
         found[name] = found[name] - taken
@@ -203,11 +207,11 @@ def summary(run: Run, bill: Bill, *, ettr_analytic: float | None) -> dict[str, A
 
 def closed_form(bill: Bill, ettr: float | None) -> float | None:
     """`useful_gpu_hour` of a bill; None where the ETTR has no form, or where what is paid hangs on more than that."""
-    dearer = bill.repair_gpu_hour not in (None, bill.spare_gpu_hour, bill.gpu_hour)
-    if ettr is None or bill.gpu_hour is None or bill.kwh is not None or dearer:
-        return None
     price, spare = bill.gpu_hour, bill.spare_gpu_hour
     spare = price if spare is None else spare
+    apart = bill.repair_gpu_hour not in (None, spare)  # a node is in repair in a spare's stead
+    if ettr is None or price is None or spare is None or bill.kwh is not None or apart:
+        return None
     return float(useful_gpu_hour(price, gpus=bill.gpus, spare_gpus=bill.spare_gpus, ettr=ettr, spare_price=spare))
 
 

@@ -49,6 +49,7 @@ def _watts(power: PowerSpec, spec: StudySpec, pue: float) -> Watts:
         idle=pue * (idle + host),
         off=pue * power.off,
         repair=pue * ((idle if power.repair is None else power.repair) + host),
+        assumed=tuple(name for name in ("waiting", "idle", "repair") if getattr(power, name) is None),
     )
 
 
@@ -129,12 +130,18 @@ def _beside(group: Group, row: Row, unit: str) -> Iterator[str]:
             return
         other = min(others, key=lambda one: float(one["cost_per_useful_gpu_hour"]))
         value, low, high = -other["cost_diff"], -other["cost_diff_hi"], -other["cost_diff_lo"]
-    spread = "" if low is None or math.isnan(low) else f" (95 %: {low:+.4g} to {high:+.4g})"
-    yield f"  Against {group.name(other)}, on the same failures: {value:+.4g} {unit} per useful GPU-hour{spread}."
+    known = low is not None and not math.isnan(low)
+    spread = f" (95 % of the difference: {low:+.4g} to {high:+.4g})" if known else ""
+    which = "dearer" if value > 0.0 else "cheaper"
+    sure = ", which may be chance" if known and low <= 0.0 <= high else ""
+    less = f"{abs(value):.4g} {unit} per useful GPU-hour {which}" if value else "the same cost"
+    yield f"  Against {group.name(other)}, on the same failures: {less}{sure}{spread}."
 
 
 def _unknown(bill: Bill) -> Iterator[str]:
     """What was not asked for, and so is not computed."""
+    if bill.watts is not None:
+        yield _powers(bill.watts)
     missing = [
         *(["money (prices.gpu_hour)"] if not bill.priced else []),
         *(["energy (prices.power)"] if bill.watts is None else []),
@@ -143,6 +150,14 @@ def _unknown(bill: Bill) -> Iterator[str]:
     if missing:
         yield f"Not given and so not computed: {', '.join(missing)}."
     yield "All categories of all designs: costs.csv."
+
+
+def _powers(watts: Watts) -> str:
+    """The powers that the energy rests on, and which of them are assumptions."""
+    names = ("busy", "waiting", "idle", "off", "repair")
+    told = ", ".join(f"{name} {getattr(watts, name):.4g}" for name in names)
+    doubt = f"; {', '.join(watts.assumed)}: assumed shares of the board power" if watts.assumed else ""
+    return f"Watts of a GPU with its host and building: {told}{doubt} (gemsim check says where each is from)."
 
 
 def _amount(number: float) -> str:

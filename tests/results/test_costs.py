@@ -77,6 +77,14 @@ def check_sums(bill: Bill = BILL) -> None:
     assert spent["waiting"] == pytest.approx(10.0 * 0.2)
 
 
+def test_nodes_that_start_for_places_still_held_are_paid_for() -> None:
+    """3 GPU-hours more in the job than it has places: they wait, and the sum is still what was reserved."""
+    crowded = run(restart=3.0, vacant=-3.0)
+    hours = {name: float(value[0]) for name, value in gpu_hours(crowded, GPUS).items()}
+    assert (hours["waiting"], hours["restart"]) == (3.0, 24.0)
+    assert math.fsum(hours.values()) == pytest.approx(float(crowded["gpu_s_reserved"][0]) / HOUR, rel=1e-12)
+
+
 def test_the_categories_sum_to_the_totals() -> None:
     check_sums()
 
@@ -105,6 +113,12 @@ def test_the_closed_form_is_the_bill_where_nothing_is_in_repair(energy: float | 
     else:
         assert row["cost_per_useful_gpu_hour_analytic"] is None
         assert row["cost_per_run"] == pytest.approx(2.0 * 800 + 400 + 0.1 * row["energy_kwh_per_run"])
+
+
+def test_repair_at_another_price_than_spares_has_no_closed_form() -> None:
+    """Also where it is that of the job's GPUs."""
+    assert costs.closed_form(replace(BILL, repair_gpu_hour=2.0), 0.8) is None
+    assert costs.closed_form(replace(BILL, repair_gpu_hour=1.0), 0.8) == pytest.approx((2.0 * 8 + 1.0 * 4) / (8 * 0.8))
 
 
 def test_what_is_not_given_is_not_computed() -> None:

@@ -59,10 +59,14 @@ def test_what_stands_in_the_files_and_on_the_page(tmp_path: Path, capsys: pytest
         assert float(row["co2_kg_per_run"]) == pytest.approx(0.4 * float(row["energy_kwh_per_run"]))
         form = float(row["cost_per_useful_gpu_hour_analytic"])
         assert form == pytest.approx((2.5 * 64 + 2.0 * 8) / (64 * float(row["ettr_analytic"])))
-    page = capsys.readouterr().out
+    page = " ".join(capsys.readouterr().out.split())
     assert "Money and energy" in page
-    assert "USD per useful GPU-hour" in page
-    assert "on the same failures" in page
+    best = next(row for row in rows if row["best"] == "true")
+    (other,) = (row for row in rows if row is not best)
+    less = float(best["cost_per_useful_gpu_hour"]) - float(other["cost_per_useful_gpu_hour"])
+    assert less < 0.0
+    assert f"on the same failures: {-less:.4g} USD per useful GPU-hour cheaper" in page
+    assert "busy 1530, waiting 942, idle 774, off 0, repair 774; waiting, idle, repair: assumed shares" in page
 
 
 def _paid(own: list[dict[str, str]]) -> float:
