@@ -66,14 +66,23 @@ class Sought:
             return (spec.run.steps or 0) * spec.workload.step / ettr
 
     def values(self, run: Mapping[str, Floats], bill: Bill | None) -> Floats:
-        """Values by replication, from the columns of the rows of one design and its prices."""
+        """Values by replication, from the columns of the rows of one design and its prices.
+
+        cost: such that their mean is the ratio of the sums, as in the summary, and differences of means are those of
+        ratios to first order (Cochran 1977, 6.4). A mean of ratios would be dearer by the spread of what is useful.
+        """
         if self.kind == "finish":
             return run["wall_s"]
         if self.kind == "goodput":
             return run["productive_s"] / run["wall_s"]
         assert bill is not None  # a study with the objective cost has prices
         spent = measures(run, bill)
-        return total(spent["cost"]) / spent["gpu_h"][USEFUL]
+        paid, useful = total(spent["cost"]), spent["gpu_h"][USEFUL]
+        if not useful.sum() > 0.0:
+            return np.full(len(paid), math.inf)
+        ratio = paid.sum() / useful.sum()
+        found: Floats = ratio + (paid - ratio * useful) / useful.mean()
+        return found
 
     def estimate(self, values: Floats) -> Interval:
         """The number of a design with its interval: a mean, or for finish a quantile (exact, by order statistics)."""

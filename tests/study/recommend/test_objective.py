@@ -84,7 +84,7 @@ def test_the_cheapest_useful_hour_holds_fewer_spares_than_the_largest_goodput(tm
     assert goodput.choice is not None
     assert cost.choice is not None
     assert cost.choice.design.values["cluster.spare_nodes"] == 2
-    assert cost.choice.row["cost_per_useful_gpu_hour"] == pytest.approx(cost.choice.value.value, rel=1e-3)
+    assert cost.choice.row["cost_per_useful_gpu_hour"] == pytest.approx(cost.choice.value.value, rel=1e-12)
     assert cost.choice.twin == pytest.approx(cost.choice.row["cost_per_useful_gpu_hour_analytic"], rel=1e-9)
 
 
