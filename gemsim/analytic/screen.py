@@ -42,7 +42,11 @@ FIELDS = ("standing", "dry", "lost", "doubt", "error")  # of waits: what may dif
 
 
 def screen(
-    scenario: Scenario, *, every: Mapping[int, ArrayLike] | None = None, spares: ArrayLike | None = None
+    scenario: Scenario,
+    *,
+    every: Mapping[int, ArrayLike] | None = None,
+    spares: ArrayLike | None = None,
+    one_by_one: bool = True,
 ) -> dict[str, Array]:
     """`predict` of this scenario at each of these steps between saves (by number of the checkpoint tier; 0: the optimum
     for the rate that reaches it) and numbers of hot spare nodes. The arrays broadcast against each other.
@@ -54,7 +58,8 @@ def screen(
 
     Point by point, so some hundred times slower, go scenarios with unlike, recurring or drifting classes, replica
     groups, errors unseen in a stripe or stops of their own for row remaps, and, where jobs wait for spares, those with
-    warm, cold or borrowed ones, selections, a work target, or classes in running time that take nodes out.
+    warm, cold or borrowed ones, selections, a work target, or classes in running time that take nodes out. Without
+    `one_by_one` these raise OneByOne instead.
     """
     saves = {tier.number for tier in scenario.tiers if isinstance(tier, Checkpoint)}
     if not saves.issuperset(every or {}):
@@ -65,13 +70,15 @@ def screen(
     with np.errstate(all="ignore"):
         try:
             found = _on_arrays(scenario, asked)
-        except _NotOnArrays:
+        except OneByOne:
+            if not one_by_one:
+                raise
             found = _one_by_one(scenario, asked)
     return found.columns()
 
 
-class _NotOnArrays(Exception):
-    """Something in the scenario has no form on arrays."""
+class OneByOne(Exception):
+    """Something in the scenario has no form on arrays: its points go one by one."""
 
 
 def _on_arrays(scenario: Scenario, asked: Points) -> Found:
@@ -82,7 +89,7 @@ def _on_arrays(scenario: Scenario, asked: Points) -> Found:
         or scenario.work_steps
         or scenario.remap_now
     ):
-        raise _NotOnArrays
+        raise OneByOne
     found = Found(asked)
     possible = _possible(scenario, found)
     zeros = {number: steps[possible] == 0 for number, steps in asked.every.items()}
@@ -134,9 +141,9 @@ def _alike(scenario: Scenario, found: Found, places: Places) -> None:
     if not rates or all(rate.min() > 0.0 for rate in rates):
         _settle(point, branches, found, places)
         return
-    for there, some in patterns([one.rate > 0.0 for one in branches], places):
-        point, branches = _at(scenario, found, some)
-        _settle(point, tuple(one for one, real in zip(branches, there, strict=True) if real), found, some)
+    for _, some in patterns([one.rate > 0.0 for one in branches], places):
+        point, branches = _at(scenario, found, some)  # those that never happen there may be left out already
+        _settle(point, tuple(one for one in branches if np.any(np.asarray(one.rate) > 0.0)), found, some)
 
 
 def _at(scenario: Scenario, found: Found, places: Places) -> tuple[Scenario, tuple[Branch, ...]]:
@@ -206,7 +213,7 @@ def _need_plain_waits(scenario: Scenario) -> None:
     others = plan.warm or plan.cold or plan.borrow or plan.selection or plan.reshuffle
     running = any(kind.exposure == "running" and replaced(kind) for kind in scenario.classes)
     if others or running or scenario.work_steps:
-        raise _NotOnArrays
+        raise OneByOne
 
 
 def _together(table: Sequence[Waits | str], same: Sequence[bool], rows: Array, size: int, activation: float) -> Waits:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 import gemsim
+from gemsim.engine.rare import RareLosses
 from gemsim.results.estimate import Interval
 from gemsim.scenario.model import MODEL_VERSION
 from gemsim.spec.study import Requirement
 from gemsim.study.recommend.breakeven import BreakEven, Change
 from gemsim.study.recommend.confirm import Confirmed, Verdict
 from gemsim.study.recommend.constraints import Miss, Shadow
+from gemsim.study.recommend.front import screened_by
 from gemsim.study.recommend.hangs import Hangs
 from gemsim.study.recommend.measure import Measure
 from gemsim.study.recommend.objective import Sought
 from gemsim.study.recommend.screen import Screened
 
 FORMAT = 1  # of recommend.json
+ENDS = {"value": "", "lo": "_lo", "hi": "_hi"}
 FRONT = ("ettr_analytic", "memory_overhead", "step_overhead", "spare_nodes", "value")
 
 
@@ -52,6 +57,7 @@ class Answer:
         str, Mapping[str, float]
     ]  # of each confirmed design, by id: tier to seconds of work between saves
     short: Short | None = None
+    rare: RareLosses | None = None  # of the choice, where the study bounds it and it can happen
     hangs: Hangs = field(default_factory=Hangs)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -104,10 +110,12 @@ def to_json(answer: Answer) -> dict[str, Any]:
             "meeting_bounds": answer.feasible,
             "infeasible": dict(table.infeasible.most_common()),
             "no_closed_form": dict(table.uncovered.most_common()),
+            "bound_unknown": unknown(answer),
         },
         "choice": None if verdict is None else verdict.choice,
         "runner_up": None if verdict is None else verdict.runner_up,
         "difference": None if verdict is None or verdict.difference is None else _interval(verdict.difference),
+        "unrecoverable_probability": None if answer.rare is None else asdict(answer.rare),
         "told_apart": answer.told_apart,
         "tied": [] if verdict is None else list(verdict.tied),
         "settled": verdict is not None and verdict.settled,
@@ -125,6 +133,14 @@ def to_json(answer: Answer) -> dict[str, Any]:
     cleaned = _plain(found)
     assert isinstance(cleaned, dict)
     return cleaned
+
+
+def unknown(answer: Answer) -> dict[str, int]:
+    """Columns of bounds to how many points lack a closed form of them while they have one of time: these miss it."""
+    names = ((column, screened_by(column, answer.sought)) for column in answer.require)
+    forms = [(column, name) for column, name in names if name is not None and name.endswith("_analytic")]
+    counts = {column: int(np.isnan(answer.table.columns[name]).sum()) for column, name in forms}
+    return {column: count for column, count in counts.items() if count}
 
 
 def _plain(value: Any) -> Any:
@@ -158,6 +174,8 @@ def _design(answer: Answer, one: Confirmed) -> dict[str, Any]:
                  "stated_error": row["analytic_error"]},
         "intervals_s": dict(answer.intervals.get(one.id, {})),
         **{name: row[name] for name in ("memory_overhead", "step_overhead", "spare_nodes", "survivable_burst_pages")},
+        "unrecoverable": {"closed_form": row["unrecoverable_analytic"], "unit": "1 / run",
+                          **{end: row[f"unrecoverable_per_run{tail}"] for end, tail in ENDS.items()}},
         "meets_bounds": one.meets,
         "failed": one.failed,
     }  # fmt: skip
@@ -192,7 +210,7 @@ UNITS = {"time": "s", "bytes": "B", "bandwidth": "B/s", "share": "1", "count": "
 
 
 def _change(one: Change | None) -> dict[str, Any] | None:
-    return None if one is None else {"value": one.value, "factor": one.factor, "to": one.to}
+    return None if one is None else {"value": one.value, "factor": one.factor, "to": one.to, "forced": one.forced}
 
 
 def _measure(one: Measure) -> dict[str, Any]:

@@ -104,6 +104,7 @@ class Change:
     value: float
     factor: float | None
     to: int | None  # None: no confirmed design is possible there
+    forced: bool = False  # the choice misses a bound or cannot be there, whatever it would gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +175,12 @@ def _bisected(contest: Contest, one: Input, kept: float, changed: float, scores:
     if len(fewer.rivals) < len(contest.rivals) and not (_holds(contest, one, low) and not _holds(contest, one, high)):
         low, high = _halved(contest, one, kept, changed)
     value = one.between(high)
-    to = contest.chosen(contest.scores(one, value))
+    there = contest.scores(one, value)
+    to = contest.chosen(there)
     factor = value / one.value if one.value > 0.0 and one.dimension != "share" else None
-    return Change(value, factor, None if to is None else contest.rivals[to].place)
+    return Change(
+        value, factor, None if to is None else contest.rivals[to].place, bool(there[contest.choice] == -math.inf)
+    )
 
 
 def _halved(contest: Contest, one: Input, kept: float, changed: float) -> tuple[float, float]:

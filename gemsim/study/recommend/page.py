@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gemsim.study.page import Page
-from gemsim.study.recommend.answer import Answer
+from gemsim.study.rare import said
+from gemsim.study.recommend.answer import Answer, unknown
 from gemsim.study.recommend.constraints import text_of, value_of
 from gemsim.study.recommend.tables import closeness, confirmed, folded, front, moves
 from gemsim.study.recommend.words import named, number_of, of_what, or_none, range_of, settings, third
@@ -15,11 +16,6 @@ from gemsim.study.recommend.words import named, number_of, of_what, or_none, ran
 SHOWN_MOVES = 12
 SHOWN_MEASURES = 6
 SHOWN_REASONS = 3
-UNIT_OF = {  # of a decision variable without one in its value, by the last part of its path
-    "k": "data members", "m": "parity members", "spare_nodes": "nodes", "every": "steps", "cadence": "steps",
-    "copies": "copies", "buckets": "buckets", "hot": "nodes", "warm": "nodes", "cold": "nodes", "set": "hosts",
-    "losses": "hosts", "readers": "replicas",
-}  # fmt: skip
 
 
 def render(answer: Answer, *, width: int = 100, styled: bool = False) -> str:
@@ -82,6 +78,7 @@ def _say_choice(page: Page, answer: Answer) -> None:
                                         f"step time {value_of('step_overhead', row['step_overhead'])}",
                                         f"spare nodes {row['spare_nodes']}"))  # fmt: skip
     page.say(f"It takes: {costs}.", indent=2)
+    page.say(f"A run loses everything: {'; '.join(_lost(answer))}.", indent=2)
     if runner is None:
         page.say("No other confirmed design meets the bounds.", indent=2)
         return
@@ -91,6 +88,24 @@ def _say_choice(page: Page, answer: Answer) -> None:
     page.say(_told(answer), indent=2)
 
 
+def _lost(answer: Answer) -> Iterator[str]:
+    """The chance that a run of the choice starts again from zero, by the closed form and by the engine."""
+    assert answer.choice is not None
+    assert answer.verdict is not None
+    row, form = answer.choice.row, answer.choice.row["unrecoverable_analytic"]
+    reason = f": {row['unrecoverable_note']}" if row["unrecoverable_note"] else ""
+    yield f"closed form {f'none{reason}' if form is None else f'P = {-math.expm1(-float(form)):.3g}'}"
+    if answer.rare is not None:
+        yield f"engine P {said(answer.rare)}"
+        return
+    ran = f"in {answer.verdict.replications} replications"
+    if row["unrecoverable_per_run"] == 0.0:
+        yield f"engine never {ran}, so at most {row['unrecoverable_per_run_hi']:.3g} times per run (95 %)"
+    else:
+        low, high = row["unrecoverable_per_run_lo"], row["unrecoverable_per_run_hi"]
+        yield f"engine {row['unrecoverable_per_run']:.3g} times per run {ran} (95 %: {low:.3g} to {high:.3g})"
+
+
 def _told(answer: Answer) -> str:
     """The paired difference, and whether it is one."""
     verdict, sought = answer.verdict, answer.sought
@@ -98,7 +113,8 @@ def _told(answer: Answer) -> str:
     apart = verdict.difference
     assert apart is not None
     better = "better" if sought.sign * apart.value >= 0.0 else "worse"
-    said = f"It is {sought.gap(apart.value)} {better} than the runner-up, paired on {verdict.replications} replications"
+    than = f"{sought.gap(apart.value)} {better} than" if apart.value else "as good as"
+    said = f"It is {than} the runner-up, paired on {verdict.replications} replications"
     said += f" ({range_of(answer, apart)}): "
     if verdict.unsure:
         return said + "too few replications to tell; give more with --replications."
@@ -192,6 +208,8 @@ def _counted(answer: Answer) -> Iterator[str]:
     )
     yield from _reasons("Cannot exist", table.infeasible)
     yield from _reasons("No closed form", table.uncovered)
+    for column, points in unknown(answer).items():
+        yield f"{points:,} points have no closed form of {column}, and count as missing its bound."
 
 
 def _reasons(title: str, counted: Counter[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsim.engine.rare import RareLosses, rare_losses
 from gemsim.errors import GemsimError
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.results.folder import write_text
@@ -21,17 +22,19 @@ from gemsim.study.progress import Reporter
 from gemsim.study.recommend.answer import Answer, Short, to_json
 from gemsim.study.recommend.confirm import Design, Verdict, confirm
 from gemsim.study.recommend.constraints import missed_in, nearest, shadows
-from gemsim.study.recommend.front import met, pareto, picks, wanted
+from gemsim.study.recommend.front import met, pareto, picks, screened_by, wanted
 from gemsim.study.recommend.hangs import hangs
 from gemsim.study.recommend.objective import Sought
 from gemsim.study.recommend.pools import Pools
-from gemsim.study.recommend.screen import Screened, Tools, screened
+from gemsim.study.recommend.screen import LOSSES, Screened, Tools, screened
 from gemsim.study.recommend.space import SPARES, Structure, structures
 from gemsim.study.sweep import Plan
 
 CONFIRMED = 8  # designs for the engine
 FEW_OPEN = 4  # designs without closed form that the engine is asked about directly
 RAISES = 8  # times the replications of the study, at most
+RARE_RUNS = 2_000  # of the choice, to tell how likely it loses everything
+RARE_SECONDS = 60.0  # for these; more only where runs are slow
 MOST_STRUCTURES = 20_000  # each is built: a few milliseconds
 
 
@@ -76,6 +79,8 @@ def recommend(
                     most=base.replications * RAISES, pools=pools, report=report,
                 )  # fmt: skip
         short = _short(table, verdict, require, sought)
+        with clock.stage("losses"):
+            rare = _rare(loaded, verdict, sought, tools, base.seed)
         with clock.stage("moved"):
             found = hangs(loaded, verdict, sought, require, pools)
     answer = Answer(
@@ -89,6 +94,7 @@ def recommend(
         verdict=verdict,
         intervals=_intervals(loaded, verdict, tools),
         short=short,
+        rare=rare,
         hangs=found,
         seconds=clock.seconds,
     )
@@ -169,6 +175,18 @@ def _short(
     structure = table.structures[table.structure[found.row]]
     values = structure.values(int(table.flat[found.row]))
     return Short(structure.variant, values, found.misses, "the closed form")
+
+
+def _rare(loaded: LoadedStudy, verdict: Verdict | None, sought: Sought, tools: Tools, seed: int) -> RareLosses | None:
+    """P(the choice loses everything in a run) by the engine, where the study bounds it and the form is not zero."""
+    bounded = any(screened_by(column, sought) == LOSSES for column in loaded.spec.require)
+    if verdict is None or verdict.choice is None or not bounded:
+        return None
+    one = verdict.designs[verdict.choice]
+    if one.row["unrecoverable_analytic"] == 0.0:
+        return None
+    scenario = tools.build(resolve_point(loaded, one.design.assignments))
+    return rare_losses(scenario, seed=seed, most_runs=RARE_RUNS, most_seconds=RARE_SECONDS)
 
 
 def _intervals(loaded: LoadedStudy, verdict: Verdict | None, tools: Tools) -> dict[str, dict[str, float]]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsim.analytic.screen import OneByOne
 from gemsim.errors import GemsimError, NotCovered
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.results.estimate import Floats
@@ -29,16 +30,18 @@ from gemsim.units import parse
 Ints = NDArray[np.int64]
 Texts = NDArray[np.object_]
 Mask = NDArray[np.bool_]
-Losses = Callable[[Scenario], float]
+Losses = Callable[[Scenario, Mapping[int, Any]], Floats]
 OWN = ("value", "memory_overhead", "step_overhead", "spare_nodes", "interval_s", "survivable_burst_pages")
 LOSSES = "unrecoverable_analytic"
 CANNOT = "infeasible: "  # before the reason of a point that cannot exist, against one without a form
 MOST_OPEN = 64  # points without a form that are kept by name
+MOST_ALONE = 20_000  # points that go one by one: some minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the screening asks of the model; `losses` gives unrecoverable losses per run, if anything asks for them."""
+    """What the screening asks of the model; `losses` gives unrecoverable losses per run at steps between saves by
+    tier, if anything asks for them."""
 
     build: Callable[[StudySpec], Scenario]
     describe: Callable[[Scenario], Mapping[str, Any]]
@@ -84,10 +87,30 @@ def screened(
 ) -> Screened:
     """Every point of `structures`; `columns` names those of the closed form wanted beside the objective.
 
-    A fault in building a structure is no reason of infeasibility and is raised.
+    A fault in building a structure is no reason of infeasibility and is raised. Raises GemsimError where more points
+    than MOST_ALONE have no form on arrays.
     """
-    found = [look(loaded, one, tools, sought, losses=LOSSES in columns) for one in structures]
+    found: list[Looked] = []
+    alone = 0
+    for one in structures:
+        try:
+            looked = look(loaded, one, tools, sought, losses=LOSSES in columns, one_by_one=False)
+        except OneByOne:
+            alone += one.points
+            if alone > MOST_ALONE:
+                raise _too_many_alone(loaded, structures) from None
+            looked = look(loaded, one, tools, sought, losses=LOSSES in columns)
+        found.append(looked)
     return joined(structures, found, columns)
+
+
+def _too_many_alone(loaded: LoadedStudy, structures: Sequence[Structure]) -> GemsimError:
+    points = sum(one.points for one in structures)
+    return GemsimError(
+        f"{loaded.tree.where(('decide', 'variables'), key=True)}: decide.variables: too many points ({points}) where "
+        f"the closed form goes one by one (a work target; warm, cold or borrowed spares; unlike, drifting or recurring "
+        f"failures; replica groups); at most {MOST_ALONE}; take fewer values"
+    )
 
 
 def joined(structures: Sequence[Structure], found: Sequence[Looked], columns: Sequence[str]) -> Screened:
@@ -143,8 +166,10 @@ def _count(looked: Looked, infeasible: Counter[str], uncovered: Counter[str]) ->
     return np.asarray(kept), ~kept & ~cannot
 
 
-def look(loaded: LoadedStudy, one: Structure, tools: Tools, sought: Sought, *, losses: bool) -> Looked:
-    """Build a structure and ask the closed form for all its points at once."""
+def look(
+    loaded: LoadedStudy, one: Structure, tools: Tools, sought: Sought, *, losses: bool, one_by_one: bool = True
+) -> Looked:
+    """Build a structure and ask the closed form for all its points at once. Without `one_by_one` raises OneByOne."""
     try:
         spec = resolve_point(loaded, one.base)
         scenario = tools.build(spec)
@@ -153,7 +178,7 @@ def look(loaded: LoadedStudy, one: Structure, tools: Tools, sought: Sought, *, l
     known = {scenario.profile: scenario.modelled}
     every, spares, cannot = _along(spec, scenario, one)
     try:
-        table = dict(tools.screen(scenario, every=every, spares=spares))
+        table = dict(tools.screen(scenario, every=every, spares=spares, one_by_one=one_by_one))
     except NotCovered as error:
         return Looked(one.number, scenario.id, uncovered=error.reason, modelled=known)
     shape = one.shape
@@ -163,7 +188,9 @@ def look(loaded: LoadedStudy, one: Structure, tools: Tools, sought: Sought, *, l
     columns = {name: np.broadcast_to(values.astype(float), shape).ravel() for name, values in numbers.items()}
     columns |= {name: np.broadcast_to(v, shape).ravel() for name, v in _own(spec, scenario, one, tools, table).items()}
     if losses:
-        columns[LOSSES] = np.full(one.points, np.nan if tools.losses is None else tools.losses(scenario))
+        along = {tier: columns[f"every_{tier}"] for tier in every}
+        lost = np.nan if tools.losses is None else tools.losses(scenario, along)
+        columns[LOSSES] = np.broadcast_to(lost, (one.points,))
     columns["value"] = np.asarray(sought.twin(columns["ettr_analytic"], spec, spares=columns["spare_nodes"]))
     return Looked(one.number, scenario.id, columns, reasons.ravel(), modelled=known)
 

@@ -30,7 +30,8 @@ def confirmed(answer: Answer) -> Table:
     choice = answer.choice
     assert choice is not None
     shared = common([one.design.values for one in verdict.designs])
-    for at, one in enumerate(verdict.designs):
+    for at in _best_first(answer):
+        one = verdict.designs[at]
         mark = "*" if one is choice else "=" if at in verdict.tied else " "
         own = {path: value for path, value in one.design.values.items() if path not in shared}
         name = named(answer, one.design.variant, own)
@@ -38,6 +39,19 @@ def confirmed(answer: Answer) -> Table:
         static = [cell("memory_overhead", one.row), cell("step_overhead", one.row), cell("spare_nodes", one.row)]
         table.add_row(f"{mark} {name}{'' if one.meets or one.failed else ' (misses a bound)'}", *numbers, *static)
     return table
+
+
+def _best_first(answer: Answer) -> list[int]:
+    """Places of the confirmed: the choice, what ties with it, the others, each best first; failed ones last."""
+    verdict, sign = answer.verdict, answer.sought.sign
+    assert verdict is not None
+
+    def place(at: int) -> tuple[bool, bool, bool, bool, float]:
+        one = verdict.designs[at]
+        score = 0.0 if one.failed else sign * one.value.value
+        return bool(one.failed), at != verdict.choice, at not in verdict.tied, not one.meets, -score
+
+    return sorted(range(len(verdict.designs)), key=place)
 
 
 def front(answer: Answer) -> Table:
@@ -70,6 +84,7 @@ def moves(answer: Answer, moved: Sequence[BreakEven]) -> Table:
         if change.to is not None:
             other = verdict.designs[change.to].design
             to = named(answer, other.variant, other.values, choice.design.values)
+            to += " (the choice misses a bound or cannot be)" if change.forced else ""
         table.add_row(one.input.path, one.input.show(one.input.value), one.input.show(change.value), factor, to)
     return table
 

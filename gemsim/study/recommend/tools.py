@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from gemsim.analytic.losses import losses
 from gemsim.analytic.screen import screen
-from gemsim.errors import NotCovered
+from gemsim.errors import Infeasible, NotCovered
+from gemsim.results.estimate import Floats
 from gemsim.scenario import Scenario, build, describe
+from gemsim.scenario.vary import with_every
 from gemsim.study.recommend.screen import Tools
 
 
@@ -19,4 +26,30 @@ def lost_per_run(scenario: Scenario) -> float:
         return math.nan
 
 
-TOOLS = Tools(build=build, describe=describe, screen=screen, losses=lost_per_run)
+def lost_along(scenario: Scenario, every: Mapping[int, Any]) -> Floats:
+    """The same at each point, by steps between saves (NaN: a point that cannot be) by number of the tier.
+
+    Where it is the same at the ends of all ranges it is the same within; hot spares do not change it.
+    """
+    if not every:
+        return np.array(lost_per_run(scenario))
+    steps = np.column_stack([np.asarray(one, dtype=float).ravel() for one in every.values()])
+    able = np.isfinite(steps).all(axis=1)
+    rows, place = np.unique(steps[able], axis=0, return_inverse=True)
+    found = np.full(len(steps), math.nan)
+    if len(rows):
+        ends = itertools.product(*({column.min(), column.max()} for column in rows.T))
+        corners = [_lost(scenario, tuple(every), corner) for corner in ends]
+        alike = all(one == corners[0] for one in corners)
+        found[able] = corners[0] if alike else np.array([_lost(scenario, tuple(every), row) for row in rows])[place]
+    return found
+
+
+def _lost(scenario: Scenario, numbers: tuple[int, ...], steps: Any) -> float:
+    try:
+        return lost_per_run(with_every(scenario, {tier: int(n) for tier, n in zip(numbers, steps, strict=True)}))
+    except Infeasible:
+        return math.nan
+
+
+TOOLS = Tools(build=build, describe=describe, screen=screen, losses=lost_along)

@@ -15,7 +15,9 @@ from gemsim.scenario import Scenario
 from gemsim.scenario.intervals import timeline
 
 
-def screen(scenario: Scenario, *, every: Mapping[int, Any], spares: Any = None) -> dict[str, Any]:
+def screen(
+    scenario: Scenario, *, every: Mapping[int, Any], spares: Any = None, one_by_one: bool = True
+) -> dict[str, Any]:
     """As `analytic.screen.screen`; 0 keeps the interval that the structure was built with."""
     nodes = np.asarray(scenario.spare_nodes if spares is None else spares)
     names = list(every)

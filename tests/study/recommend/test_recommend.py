@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +18,13 @@ import pytest
 from gemsim.cli.main import main
 from gemsim.errors import GemsimError
 from gemsim.results.choice import Candidate, choose
-from gemsim.results.estimate import paired_interval
+from gemsim.results.estimate import paired_interval, poisson_interval
 from gemsim.results.rows import RowStore
 from gemsim.results.runs import by_design
 from gemsim.scenario import Scenario
 from gemsim.spec.loading import resolve_point
 from gemsim.study.plan import MODEL
+from gemsim.study.rare import said as rare_said
 from gemsim.study.recommend.answer import Answer
 from gemsim.study.recommend.page import render
 from gemsim.study.recommend.space import structures
@@ -214,6 +217,49 @@ def test_the_page_says_all_that_a_team_needs(found: tuple[Answer, Path]) -> None
         "Took",
     ):
         assert text in shown
+
+
+def check_order(answer: Answer) -> None:
+    assert answer.verdict is not None
+    assert answer.choice is not None
+    lines = render(answer).split("Confirmed by the engine")[1].split("* the choice")[0].splitlines()
+    marks = "".join(line[1] for line in lines if " ± " in line)
+    assert marks == "*" + "=" * (len(answer.verdict.tied) - 1) + " " * (8 - len(answer.verdict.tied))
+    numbers = [float(re.findall(r"(\d+\.\d+) % ±", line)[0]) for line in lines if line[1:2] == " " and " ± " in line]
+    assert numbers == sorted(numbers, reverse=True)
+
+
+def test_the_confirmed_stand_best_first(found: tuple[Answer, Path]) -> None:
+    check_order(found[0])
+
+    def as_run(original: Any) -> Any:
+        return lambda answer: list(range(len(answer.verdict.designs)))
+
+    must_reject(lambda: check_order(found[0]), replaced("gemsim.study.recommend.tables:_best_first", as_run))
+
+
+def test_the_page_says_how_likely_the_choice_loses_everything(found: tuple[Answer, Path], tmp_path: Path) -> None:
+    """Never seen is an upper bound; where the study bounds it and it can happen, the engine forces it."""
+    answer, _ = found
+    assert answer.verdict is not None
+    most = poisson_interval(0, answer.verdict.replications).hi
+    shown = " ".join(render(answer).split())
+    assert f"A run loses everything: closed form P = 0; engine never in {answer.verdict.replications} repl" in shown
+    assert f"so at most {most:.3g} times per run (95 %)" in shown
+    alone: dict[str, Any] = {
+        "protection": [{"retry": {}}, small.REPLICA],
+        "compare": {"code": {}, "three copies": {"protection": [{"retry": {}}, {"replica": {"copies": 3}}]}},
+        "variables": {"protection.replica.every": [1]},
+    }
+    with replaced("gemsim.study.recommend.run:RARE_RUNS", lambda runs: 200):
+        other = small.unmoved(tmp_path, small.study(**alone, require={"unrecoverable_analytic": "<= 5"}))
+    assert other.rare is not None
+    assert other.choice is not None
+    form = -math.expm1(-float(other.choice.row["unrecoverable_analytic"]))
+    assert other.rare.lo < 2 * form
+    assert other.rare.hi > form / 2
+    assert f"engine P {rare_said(other.rare)}" in " ".join(render(other).split())
+    assert small.said(tmp_path)["unrecoverable_probability"]["value"] == other.rare.value
 
 
 @contextmanager

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gemsim.analytic.losses import losses
 from gemsim.analytic.run import predict
-from gemsim.errors import Infeasible, NotCovered
+from gemsim.errors import GemsimError, Infeasible, NotCovered
 from gemsim.scenario import build, describe
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.study.recommend.objective import Sought
-from gemsim.study.recommend.screen import Screened, Tools, screened
+from gemsim.study.recommend.screen import LOSSES, Screened, Tools, screened
 from gemsim.study.recommend.space import named, structures
 from gemsim.study.recommend.tools import TOOLS
 from tests.faults import must_reject, replaced
@@ -23,8 +26,8 @@ SLOW = Tools(build=build, describe=describe, screen=slow.screen)
 SPARES = {"cluster.spare_nodes": [2, 8]}
 
 
-def table(loaded: LoadedStudy, tools: Tools = TOOLS, **options: Any) -> Screened:
-    return screened(loaded, structures(loaded), tools, Sought("goodput"), **options)
+def table(loaded: LoadedStudy, tools: Tools | None = None, **options: Any) -> Screened:
+    return screened(loaded, structures(loaded), tools or TOOLS, Sought("goodput"), **options)
 
 
 def test_only_what_changes_the_build_makes_a_structure() -> None:
@@ -82,6 +85,61 @@ def test_stalls_at_the_interval_of_the_base_are_caught() -> None:
         return lambda spec, scenario, one, tools, table: original(spec, scenario, one, tools, {})
 
     must_reject(check_against_points, replaced("gemsim.study.recommend.screen:_own", blind))
+
+
+FLEETING: dict[str, Any] = {  # copies in memory and nothing behind them
+    "protection": [{"retry": {}}, small.REPLICA],
+    "compare": {},
+    "variables": {"protection.replica.every": [1, 20, 5000], **SPARES},
+}
+
+
+def check_losses() -> None:
+    loaded = small.study(**FLEETING)
+    found = table(loaded, columns=[LOSSES])
+    assert len(found.flat) == 6
+    assert len(set(found.columns[LOSSES])) == 3
+    for row, lost in enumerate(found.columns[LOSSES]):
+        assert lost == pytest.approx(losses(build(resolve_point(loaded, found.assignments(row)))).per_run, rel=1e-9)
+
+
+def test_losses_are_those_of_each_point_and_not_of_its_structure() -> None:
+    check_losses()
+
+    def of_the_base(original: Any) -> Any:
+        return lambda scenario, every: original(scenario, {})
+
+    must_reject(check_losses, _losses_by(of_the_base(TOOLS.losses)))
+
+
+@contextmanager
+def _losses_by(losses: Any) -> Iterator[None]:
+    with replaced("tests.study.recommend.test_screen:TOOLS", lambda tools: dataclasses.replace(tools, losses=losses)):
+        yield
+
+
+def test_points_that_go_one_by_one_are_few_or_refused_at_once() -> None:
+    """A work target has no form on arrays; a million such points would take hours."""
+    loaded = small.study(run={"steps": 1000, "replications": 4, "seed": 7}, objective={"finish": 0.9})
+    assert len(table(loaded).flat)
+    calls: list[int] = []
+
+    def counted(original: Any) -> Any:
+        def looked(*given: Any, **options: Any) -> Any:
+            calls.append(1)
+            return original(*given, **options)
+
+        return looked
+
+    with (
+        replaced("gemsim.study.recommend.screen:MOST_ALONE", lambda most: 3),
+        replaced("gemsim.analytic.screen:predict", counted),
+        pytest.raises(
+            GemsimError, match=r"small\.yaml:1:\d+: decide\.variables: too many points \(20\) where .* at most 3"
+        ),
+    ):
+        table(loaded)
+    assert not calls
 
 
 def test_an_interval_that_is_given_is_rounded_and_refused_as_the_build_does() -> None:
