@@ -122,7 +122,9 @@ class Sought:
         size = abs(difference)
         if self.kind == "goodput":
             return "less than 0.005 points" if size < 5e-5 else f"{100.0 * size:.{2 if size >= 1e-3 else 3}f} points"
-        return f"{size:.4f} {self.unit}" if self.kind == "cost" else units.brief(size, "time")
+        if self.kind == "finish":
+            return units.brief(size, "time")
+        return f"{size:.4f} {self.unit}" if size >= 5e-5 else f"less than 0.0001 {self.unit}"
 
 
 def _cost(spec: StudySpec, *, ettr: Any, spares: Any) -> Any:

@@ -96,3 +96,10 @@ def test_a_finish_date_is_confirmed_by_its_quantile(tmp_path: Path) -> None:
     assert found.choice.value.value == quantile(found.choice.values, 0.9)
     assert found.choice.twin == pytest.approx(float(found.choice.values.mean()), rel=0.02)
     assert small.said(tmp_path)["objective"] == {"kind": "finish", "probability": 0.9, "unit": "s"}
+
+
+def test_a_gap_too_small_to_show_is_not_shown_as_none() -> None:
+    cost = Sought("cost", currency="USD")
+    assert cost.gap(0.0042) == "0.0042 USD / useful GPU h"
+    assert cost.gap(-0.00001) == "less than 0.0001 USD / useful GPU h"
+    assert Sought("goodput").gap(1e-6) == "less than 0.005 points"
