@@ -16,6 +16,7 @@ from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 from tests.engine.small import RETRY, run, scenario
 from tests.engine.test_replica import REMOTE, replica, small
+from tests.faults import must_reject, replaced
 from tests.scenario.test_redundancy import stored
 
 
@@ -92,3 +93,19 @@ def test_a_job_without_protection_has_what_it_did_since_its_last_failure() -> No
     starts = said["failures_analytic"]
     assert said["analytic_kind"] == "first_order"
     assert said["ettr_analytic"] <= anew.kept(0.9 * starts)
+
+
+def check_what_is_known() -> None:
+    """Copies with a store behind them and without, in turn: neither takes what the other's tiers answered."""
+    behind, alone = small(replica(), REMOTE), small(replica())
+    for _ in range(2):
+        assert {fall.number for fall in falls(behind, [host(behind, 1e-6)], lambda one: 45.0)} == {1}
+        assert {fall.number for fall in falls(alone, [host(alone, 1e-6)], lambda one: 45.0)} == {-1}
+        near = small(REMOTE)
+        assert not falls(near, [host(near, 1e-6)], lambda one: 45.0)
+
+
+def test_what_tiers_answered_is_taken_for_tiers_like_them_alone() -> None:
+    check_what_is_known()
+    one: dict[object, int] = {}
+    must_reject(check_what_is_known, replaced("gemsim.analytic.pairs:_known", lambda original: lambda scenario: one))

@@ -26,7 +26,8 @@ def _grid(*headings: str) -> Table:
 def confirmed(answer: Answer) -> Table:
     verdict = answer.verdict
     assert verdict is not None
-    table = _grid("design", heading_of(answer), "closed form", "memory", "step", "spares")
+    form = "mean (closed form)" if answer.sought.kind == "finish" else "closed form"
+    table = _grid("design", heading_of(answer), form, "memory", "step", "spares")
     choice = answer.choice
     assert choice is not None
     shared = common([one.design.values for one in verdict.designs])
@@ -56,7 +57,8 @@ def _best_first(answer: Answer) -> list[int]:
 
 def front(answer: Answer) -> Table:
     table, columns = answer.table, answer.table.columns
-    shown = _grid("design", "lost time", "memory", "step", "spares", heading_of(answer))
+    last = "done in the mean" if answer.sought.kind == "finish" else heading_of(answer)
+    shown = _grid("design", "lost time", "memory", "step", "spares", last)
     rows = list(answer.front)
     every = max(1, math.ceil(len(rows) / SHOWN_FRONT))
     picked = [*rows[:-1:every], rows[-1]]
