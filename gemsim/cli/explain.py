@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -39,7 +38,7 @@ def explain(
 
     PATH=VALUE chooses among the design points (variant=NAME among those of compare), or changes what is not swept.
     """
-    from gemsim.results.folder import write_text
+    from gemsim.results.folder import json_text, write_text
     from gemsim.spec.loading import load_study
     from gemsim.study.choosing import choose_point
     from gemsim.study.explain import as_data
@@ -50,6 +49,6 @@ def explain(
     design = choose_point(loaded, number=point, words=choice)
     found = explained(loaded, design, seed=seed, replications=replications)
     if out is not None:
-        write_text(out, json.dumps(as_data(found), indent=1, ensure_ascii=False) + "\n")
+        write_text(out, json_text(as_data(found)))
     width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
     click.echo(render(found, width=width, styled=sys.stdout.isatty()), nl=False)

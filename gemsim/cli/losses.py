@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +39,7 @@ def losses(
     weights them, so that losses too rare to be met in plain runs are met. It stops at the precision and 30 losses, or
     at the time. PATH=VALUE chooses a design point, or changes what is not swept.
     """
-    from gemsim.results.folder import write_text
+    from gemsim.results.folder import json_text, write_text
     from gemsim.spec.loading import load_study
     from gemsim.study.rare import lines, rare_of
 
@@ -52,13 +50,4 @@ def losses(
         click.echo("\n".join(lines(found)))
         facts.append(found.facts())
     if file is not None:
-        write_text(file, json.dumps(_finite(facts), indent=1, ensure_ascii=False) + "\n")
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no infinity."""
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        write_text(file, json_text(facts))

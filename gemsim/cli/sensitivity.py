@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Mapping
@@ -111,10 +110,10 @@ def _answer(loaded: LoadedStudy, output: str, engine: bool, seed: int, replicati
 
 def _show(found: Sensitivity, title: str, *, as_json: bool, out: Path | None) -> None:
     from gemsim.results.figures import tornado_figure
-    from gemsim.results.folder import locked, write_bytes, write_text
+    from gemsim.results.folder import json_text, locked, write_bytes, write_text
     from gemsim.study.sensitivity.page import as_object, bars, render
 
-    text = json.dumps({"title": title, **as_object(found)}, indent=1, ensure_ascii=False) + "\n"
+    text = json_text({"title": title, **as_object(found)})
     if out is not None:
         picture = tornado_figure(bars(found), title=title, output=found.output, nominal=found.nominal)
         with locked(out):

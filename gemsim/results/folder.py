@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from gemsim.errors import ResultsError
 
@@ -54,6 +57,19 @@ def replace_durably(temporary: Path, target: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def json_text(value: Any) -> str:
+    """Plain data as JSON, in which a number that is not finite is null: the standard knows neither NaN nor infinity."""
+    return json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_text(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gemsim.errors import ResultsError
 from gemsim.results import provenance
-from gemsim.results.folder import locked, write_text
+from gemsim.results.folder import json_text, locked, write_text
 
 
 def test_a_file_that_says_the_same_is_left_alone(tmp_path: Path) -> None:
@@ -51,3 +51,12 @@ def test_provenance_lists_the_runs_that_added_rows(tmp_path: Path) -> None:
     runs = json.loads(path.read_text())["runs"]
     assert [run["rows_added"] for run in runs] == [5, 2]
     assert all(run["gemsim"] and run["python"] and run["packages"]["numpy"] and run["command"] for run in runs)
+
+
+def test_json_has_no_number_that_the_standard_lacks() -> None:
+    text = json_text({"a": float("nan"), "b": [float("inf"), (1.5, -float("inf"))], "c": {"d": True, "e": "NaN"}})
+    assert json.loads(text, parse_constant=pytest.fail) == {
+        "a": None,
+        "b": [None, [1.5, None]],
+        "c": {"d": True, "e": "NaN"},
+    }

@@ -54,6 +54,7 @@ def laws(texts: Mapping[str, str]) -> dict[str, Law]:
 ISHIGAMI = dict.fromkeys(("x1", "x2", "x3"), f"-{math.pi!r} .. {math.pi!r}")
 FIRST = (0.3139, 0.4424, 0.0)
 TOTAL = (0.5576, 0.4424, 0.2437)
+CENTRAL = (-4.040, 11.047)  # quantiles of four million draws
 
 
 def ishigami(x1: float, x2: float, x3: float) -> float:
@@ -74,6 +75,10 @@ def check_ishigami() -> None:
         assert one.share.first.value == pytest.approx(first, abs=0.02)
         assert one.share.total.value == pytest.approx(total, abs=0.02)
         assert one.share.total.half_width < 0.07
+    assert found.together is not None
+    assert found.together.alone.lo < sum(FIRST) < found.together.alone.hi
+    assert found.together.alone.value == pytest.approx(sum(FIRST), abs=0.02)
+    assert (found.together.lo, found.together.hi) == pytest.approx(CENTRAL, abs=0.3)
 
 
 def test_the_indices_of_ishigami() -> None:

@@ -103,6 +103,15 @@ def sobol(outcomes: Floats, stream: np.random.Generator) -> list[Share]:
     return [_share(a, b, mixed, stream) for mixed in outcomes[2:]]
 
 
+def alone(outcomes: Floats, stream: np.random.Generator) -> Interval:
+    """The sum of the first-order indices: the share of the variance that inputs make without interaction.
+
+    The estimator is linear in the mixed runs, so the sum is that of one run in which all their steps are added.
+    """
+    a, b = outcomes[0], outcomes[1]
+    return _share(a, b, a + (outcomes[2:] - a).sum(axis=0), stream).first
+
+
 def _share(a: Floats, b: Floats, mixed: Floats, stream: np.random.Generator) -> Share:
     known = ~(np.isnan(a) | np.isnan(b) | np.isnan(mixed))
     rows = int(known.sum())

@@ -62,19 +62,31 @@ def verdict(found: Sensitivity) -> str:
 def render(found: Sensitivity, *, title: str, width: int = 100, styled: bool = False) -> str:
     """The page."""
     page = Page(width, styled)
-    page.say(title, f"{found.output} = {_value(found)} with all inputs nominal; {found.kind}; {found.runs:,} runs.")
-    page.say("", verdict(found))
-    page.show(_table(found))
-    still = ", ".join(one.path for one in _moving(found)[1])
+    nominal = _value(found.nominal, found.output)
+    page.say(title, f"{found.output} = {nominal} with all inputs nominal; {found.kind}; {found.runs:,} runs.")
+    page.say("", verdict(found), *_together(found))
+    moving, unmoved = _moving(found)
+    if moving:
+        page.show(_table(found))
+    still = ", ".join(one.path for one in unmoved)
     page.say(*([f"Less than a thousandth of the largest mu*: {still}.", ""] if still else []))
     page.say(_legend(found), "", *_sure(found), *_failures(found), *(f"Note: {note}." for note in found.notes))
     return page.text
 
 
-def _value(found: Sensitivity) -> str:
-    if measure(found.output) == "time":
-        return units.brief(found.nominal, "time")
-    return f"{found.nominal:.5g}"
+def _value(number: float, output: str) -> str:
+    return units.brief(number, "time") if measure(output) == "time" else f"{number:.5g}"
+
+
+def _together(found: Sensitivity) -> Iterator[str]:
+    """How far the output reaches while all inputs of the indices vary at once, and whether they act apart."""
+    all_of_them, several = found.together, sum(one.share is not None for one in found.inputs)
+    if all_of_them is None:
+        return
+    ends = " .. ".join(_value(end, found.output) for end in (all_of_them.lo, all_of_them.hi))
+    inputs = f"the {several} inputs that have indices vary at once" if several > 1 else "it varies over its law"
+    apart = f"; without interaction they make {_share(all_of_them.alone)} of the variance" if several > 1 else ""
+    yield f"While {inputs} {found.output} is {ends} (95 % of {all_of_them.runs:,} runs){apart}."
 
 
 def _table(found: Sensitivity) -> Table:
@@ -116,14 +128,17 @@ def _end(end: Interval | None, output: str, *, sure: bool) -> str:
 
 
 def _legend(found: Sensitivity) -> str:
-    unit = "points of a hundred" if measure(found.output) == "share" else "the unit of the output"
+    units_of = {
+        "share": f" Effects and changes are in points: one is 0.01 of {found.output}.",
+        "count": f" Effects and changes are in the unit of {found.output}.",
+    }
     low, high = SCREENED
     return (
         f"mu*: mean size of the effect of moving the input from its {low:.1%} to its {high:.1%} quantile, the others "
-        f"anywhere; sigma: how much that depends on the others (both in {unit}). alone, in all: Sobol' indices, the "
-        f"share of the variance the input makes by itself and with its interactions (95 % of a bootstrap over "
-        f"{found.rows} rows); empty where screened out. at {BARS[0]:.0%}, at {BARS[1]:.0%}: the output less the "
-        "nominal one with that input there, the others nominal."
+        f"anywhere; sigma: how much that depends on the others. alone, in all: Sobol' indices, the share of the variance "
+        f"the input makes by itself and with its interactions (95 % of a bootstrap over {found.rows} rows, so an "
+        f"estimate may lie below 0 or above 100 %); empty where screened out. at {BARS[0]:.0%}, at {BARS[1]:.0%}: the output less the "
+        f"nominal one with that input there, the others nominal.{units_of.get(measure(found.output), '')}"
     )
 
 
@@ -157,9 +172,14 @@ def as_object(found: Sensitivity) -> dict[str, Any]:
     return {
         "output": found.output, "by": found.kind, "nominal": found.nominal, "verdict": verdict(found),
         "seed": found.seed, "rows": found.rows, "runs": found.runs, "notes": list(found.notes),
-        "failed": failed,
+        "failed": failed, "together": _all(found),
         "inputs": [_input(one) for one in found.inputs],
     }  # fmt: skip
+
+
+def _all(found: Sensitivity) -> dict[str, Any] | None:
+    one = found.together
+    return one and {"lo": one.lo, "hi": one.hi, "runs": one.runs, "first_order_sum": _triple(one.alone)}
 
 
 def _input(one: Judged) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from gemsim.errors import GemsimError, Infeasible, NotCovered
 from gemsim.failures.streams import generator
 from gemsim.results.estimate import Interval
-from gemsim.results.inputs import MOST_FAILED
+from gemsim.results.inputs import MOST_FAILED, central
 from gemsim.spec.uncertain import Law
 from gemsim.study.sensitivity.answers import Answer
-from gemsim.study.sensitivity.indices import Effect, Share, morris, saltelli, sobol, trajectories
+from gemsim.study.sensitivity.indices import Effect, Share, alone, morris, saltelli, sobol, trajectories
 from gemsim.study.uncertain import Tried, outcome
 
 Floats = NDArray[np.float64]
@@ -62,6 +62,17 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """The inputs of the indices all at once: the central 95 % of the output, from so many runs, and the share of its
+    variance that they make without interaction."""
+
+    lo: float
+    hi: float
+    runs: int
+    alone: Interval
+
+
+@dataclass(frozen=True, slots=True)
 class Sensitivity:
     """The inputs in the order of what they do; `tried` counts the runs of each stage and those without a number."""
 
@@ -74,6 +85,7 @@ class Sensitivity:
     rows: int
     bounded: bool  # the intervals of the bars are stated errors of a form, not of a sample
     notes: tuple[str, ...] = ()
+    together: Together | None = None  # None without indices
 
     @property
     def runs(self) -> int:
@@ -114,6 +126,7 @@ def analyse(
         _power(rows),
         answer.bounded,
         (*notes, *study.notes),
+        study.together,
     )
 
 
@@ -154,6 +167,7 @@ class _Study:
         self.tried: dict[str, Tried] = {}
         self.notes: list[str] = []
         self.seconds = 0.0  # of one run
+        self.together: Together | None = None
 
     def begin(self) -> float:
         """The nominal output, which tells what a run costs. Raises as the answer does, with what to do about it."""
@@ -175,7 +189,9 @@ class _Study:
         design = trajectories(len(self.laws), walks, generator(self.seed, 0, "sensitivity", "morris"))
         report(f"screening: {walks} walks over {len(self.laws)} inputs, {self._cost(design[..., 0].size)}")
         low, high = SCREENED
+        began = time.perf_counter()
         outcomes = np.array([self._run(tuple(self.laws), low + (high - low) * walk, tried) for walk in design])
+        self.seconds = (time.perf_counter() - began) / tried.runs  # the first run of a process is far slower
         found = morris(design, outcomes, generator(self.seed, 0, "sensitivity", "morris again"))
         notes = []
         if tried.failed > MOST_FAILED * tried.runs:
@@ -205,7 +221,15 @@ class _Study:
                 "are those of the inputs for which the model has an answer"
             )
         found = sobol(outcomes, generator(self.seed, 0, "sensitivity", "sobol again"))
+        self._put_together(outcomes)
         return dict(zip(chosen, found, strict=True))
+
+    def _put_together(self, outcomes: Floats) -> None:
+        plain = outcomes[:2].ravel()
+        lo, hi = central(plain)
+        if lo is not None and hi is not None:
+            summed = alone(outcomes, generator(self.seed, 0, "sensitivity", "alone again"))
+            self.together = Together(lo, hi, int((~np.isnan(plain)).sum()), summed)
 
     def _cost(self, runs: int) -> str:
         return f"{runs:,} runs, about {runs * self.seconds:.0f} s"
