@@ -5,7 +5,6 @@ The two are never joined: more replications narrow the one and leave the other.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,8 +58,3 @@ def input_difference(inputs: Inputs | None, reference: Inputs | None) -> dict[st
         return {}
     low, high = central(inputs.ettr - reference.ettr)
     return {"ettr_diff_input_lo": low, "ettr_diff_input_hi": high}
-
-
-def half_range(low: float | None, high: float | None) -> float:
-    """Half of a range; NaN where there is none."""
-    return math.nan if low is None or high is None else (high - low) / 2.0

@@ -135,10 +135,11 @@ def _legend(found: Sensitivity) -> str:
     low, high = SCREENED
     return (
         f"mu*: mean size of the effect of moving the input from its {low:.1%} to its {high:.1%} quantile, the others "
-        f"anywhere; sigma: how much that depends on the others. alone, in all: Sobol' indices, the share of the variance "
-        f"the input makes by itself and with its interactions (95 % of a bootstrap over {found.rows} rows, so an "
-        f"estimate may lie below 0 or above 100 %); empty where screened out. at {BARS[0]:.0%}, at {BARS[1]:.0%}: the output less the "
-        f"nominal one with that input there, the others nominal.{units_of.get(measure(found.output), '')}"
+        "anywhere; sigma: how much that depends on the others. alone, in all: Sobol' indices, the share of the "
+        "variance the input makes by itself and with its interactions (95 % of a bootstrap over "
+        f"{found.rows} rows, so an estimate may lie below 0 or above 100 %); empty where screened out. "
+        f"at {BARS[0]:.0%}, at {BARS[1]:.0%}: the output less the nominal one with that input there, the others "
+        f"nominal.{units_of.get(measure(found.output), '')}"
     )
 
 
@@ -179,7 +180,9 @@ def as_object(found: Sensitivity) -> dict[str, Any]:
 
 def _all(found: Sensitivity) -> dict[str, Any] | None:
     one = found.together
-    return one and {"lo": one.lo, "hi": one.hi, "runs": one.runs, "first_order_sum": _triple(one.alone)}
+    return (
+        None if one is None else {"lo": one.lo, "hi": one.hi, "runs": one.runs, "first_order_sum": _triple(one.alone)}
+    )
 
 
 def _input(one: Judged) -> dict[str, Any]:
