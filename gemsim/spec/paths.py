@@ -61,6 +61,11 @@ def normalised(raw: Raw) -> Raw:
     return tree
 
 
+_OF_A_MIX = (
+    "one class of a named mix has no path; write the classes out (failures.classes.NAME), or take failures.scale"
+)
+
+
 def _copy(value: Any) -> Any:
     """A deep copy of plain data: what is neither mapping nor list cannot be changed."""
     if isinstance(value, dict):
@@ -125,7 +130,9 @@ def _descend(
                 if known
                 else f"{'.'.join(parts[:index])} has no keys"
             )
-            raise ValueRefused(f"no such path ({show('.'.join(parts))})", allowed, _suggest(parts, index, list(known)))
+            of_a_mix = parts[0] == "failures" and index == 1 and len(parts) > 2
+            todo = _OF_A_MIX if of_a_mix else _suggest(parts, index, list(known))
+            raise ValueRefused(f"no such path ({show('.'.join(parts))})", allowed, todo)
         model = known[parts[index]]
         place = (*place, parts[index])
     return place

@@ -215,3 +215,8 @@ def test_a_law_is_read_once() -> None:
     law = read_law("1 .. 2")
     assert isinstance(law, Law)
     assert read_law(law) is law
+
+
+def test_a_class_of_a_named_mix_has_no_path_and_the_message_says_what_to_do() -> None:
+    with pytest.raises(StudyError, match=r"no such path \('failures.network.rate'\).*failures\.classes\.NAME.*scale"):
+        study(more="uncertain: {failures.network.rate: gamma from 35 events}\n")
