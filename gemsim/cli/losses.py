@@ -9,7 +9,7 @@ import click
 
 EXAMPLES = """\b
 Examples:
-  gemsim losses studies/layouts.yaml --point 1
+  gemsim losses studies/systems/gemini.yaml variant=strawman protection.checkpoint.invalid=1e-6
   gemsim losses studies/systems/gemini.yaml --precision 0.1 --most 120 --json losses.json
 """
 

@@ -73,7 +73,7 @@ def test_a_gemsim_command_of_the_pages_exists(words: tuple[str, ...]) -> None:
 def test_the_readme_names_what_is_not_built() -> None:
     named = README.split("**Not built yet.**")[1].split("\n\n")[0]
     assert {word for word in NOT_BUILT if f"`{word}`" not in named} == set()
-    rows = set(re.findall(r"^\| `gemsim (\w+)(?: STUDY)?` \|", README, re.MULTILINE))
+    rows = set(re.findall(r"^\| `gemsim (\w+)(?: STUDY)?(?: LOG)?` \|", README, re.MULTILINE))
     assert rows == set(COMMANDS)
 
 
