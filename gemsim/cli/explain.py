@@ -10,7 +10,7 @@ import click
 
 EXAMPLES = """\b
 Examples:
-  gemsim explain studies/widths.yaml --quick k=8 m=1 restart=in_place
+  gemsim explain studies/widths.yaml --quick k=16 m=1 mapping=interleaved restart=in_place lands=used
   gemsim explain studies/gem.yaml "variant=remote hourly" --json explained.json
   gemsim explain studies/retry.yaml --point 3 --replications 8
 """
