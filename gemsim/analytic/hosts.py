@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gemsim.analytic.expected import standing_still
+from gemsim.analytic.pairs import Seconds
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.placement import Placement, beside
@@ -19,8 +19,10 @@ DEPTH = 3  # hosts beyond the first that are followed
 PLACES = 64  # of the first that are looked at
 
 
-def hosts_lost(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, *, running: float) -> float:
-    """Losses of some shard per second, by hosts that fail one after another."""
+def hosts_lost(
+    scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, still: Seconds, *, running: float
+) -> float:
+    """Losses of some shard per second, by hosts that fail one after another. `still`: seconds that a recovery takes."""
     taking = [b for b in found if _gone(b, tier) and b.number == tier.number and b.ending == "roll_back"]
     if any(len(_gone(b, tier)) > 1 for b in taking):
         raise NotCovered(f"{tier.name}: hosts lost in blocks, one block after another, are in no form of losses")
@@ -31,13 +33,14 @@ def hosts_lost(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, *,
     hosts = scenario.platform.grid.count("node")
     clock = {"wall": 1.0, "running": running}
     rate = math.fsum(b.rate * clock[b.kind.exposure] for b in taking)
+    on_wall = math.fsum(b.rate for b in taking if b.kind.exposure == "wall")
     total = math.fsum(b.rate for b in found if b.kind.exposure == "wall")
-    window = math.fsum(b.rate * (standing_still(scenario, b, reset=False) + save) for b in taking)
-    window /= math.fsum(b.rate for b in taking)
+    down = math.fsum(b.rate * still(b) for b in taking) / math.fsum(b.rate for b in taking)
+    follow = on_wall * down + math.fsum(b.rate for b in taking) * save  # hosts lost in one window
     where = tier.where(hosts)
     looked_at = range(0, hosts, max(1, hosts // PLACES))
-    shares = [_fatal(where, frozenset((host,)), hosts, rate * window, 1) for host in looked_at]
-    again = 1.0 + total * window / 2.0  # failures of others meanwhile make it longer
+    shares = [_fatal(where, frozenset((host,)), hosts, follow, 1) for host in looked_at]
+    again = 1.0 + total * (down + save) / 2.0  # failures of others meanwhile make it longer
     return rate * math.fsum(shares) / len(shares) * again
 
 

@@ -9,13 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from gemsim.analytic.chain import Hit, chance_of_loss
 from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import outcomes, standing_still
 from gemsim.analytic.hosts import hosts_lost
+from gemsim.analytic.pairs import Seconds
+from gemsim.analytic.planned import failures_of
 from gemsim.analytic.refusals import refuse
+from gemsim.analytic.run import interrupted, lacking_seconds
 from gemsim.analytic.unseen import piled_up
+from gemsim.analytic.waiting import waiting
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
@@ -30,6 +35,7 @@ AFTER = "one after another"  # what a part is called that several failures make
 ALONE = "one failure"
 CROWDED = 0.1  # share of the time standing still from which first order ends
 NEVER_SEEN = 1e-15  # losses per run that count as none, such as the far tail of a detection
+UNSURE = 0.5  # of a number that hangs on how random waits for repairs overlap
 CUT = 0.02  # of a first-order number: phases taken as even, wholes of steps, sets taken as alike
 
 
@@ -56,12 +62,14 @@ def losses(scenario: Scenario) -> Losses:
             raise NotCovered(f"{one.name}: unlike, recurring or drifting failures are not in the form of losses")
     if scenario.shrunk is not None or any(isinstance(tier, ReplicaGroup) for tier in scenario.tiers):
         raise NotCovered("groups that are out while the job runs on are not in the form of losses")
-    found, _ = piled_up(scenario, outcomes(scenario))
-    still = math.fsum(b.rate * standing_still(scenario, b, reset=False) for b in found)
+    found, _ = piled_up(scenario, failures_of(outcomes(scenario)))
+    scenario, lacking = _waited(scenario, found)
+    seconds_of: Seconds = partial(_still, scenario, lacking)
+    still = math.fsum(b.rate * seconds_of(b) for b in found)
     running = 1.0 / (1.0 + still)
     seconds = _seconds(scenario, running)
     parts = _alone(found, seconds, running)
-    chain = _chain(scenario, found, seconds, running)
+    chain = _chain(scenario, found, seconds, running, seconds_of)
     if chain is not None:
         parts[f"{AFTER}: {chain.name}"] = chain.per_run
     parts = {name: count for name, count in parts.items() if count > NEVER_SEEN}
@@ -69,9 +77,35 @@ def losses(scenario: Scenario) -> Losses:
         raise NotCovered(f"the job stands still {still:.2g} s for each second it runs; first order ends at {CROWDED:g}")
     total = math.fsum(parts.values())
     exact = chain is not None and chain.exact and set(parts) == {f"{AFTER}: {chain.name}"} and not scenario.work_steps
-    off = chain.off / seconds if exact and chain is not None else CUT + 2.0 * still
+    off = (
+        chain.off / seconds
+        if exact and chain is not None
+        else CUT + 2.0 * still + UNSURE * (lacking > 0.0 and _deep(scenario))
+    )
     kind = "exact" if exact else "first_order"
     return Losses(total, -math.expm1(-total), kind, total * off, parts)
+
+
+def _waited(scenario: Scenario, found: tuple[Branch, ...]) -> tuple[Scenario, float]:
+    """The scenario with the mean time to start a spare, and the seconds that a replaced node is waited for on top,
+    where there may be no spare. Raises NotCovered where the twin cannot say how long."""
+    if not any(branch.action == "replace" for branch in found):
+        return scenario, 0.0
+    before = interrupted(scenario, found)
+    waits = waiting(scenario, found, before, (1.0,))
+    return (scenario, 0.0) if waits is None else (waits.applied(scenario), lacking_seconds(found, before, waits))
+
+
+def _deep(scenario: Scenario) -> bool:
+    """Whether it takes more than two failures: their overlap hangs on the law of the waits, not on the mean alone."""
+    stripes = any(isinstance(tier, MemberStripe) and tier.stripes.m > 1 for tier in scenario.tiers)
+    return stripes or any(isinstance(tier, Checkpoint) and tier.copies > 2 for tier in scenario.tiers)
+
+
+def _still(scenario: Scenario, lacking: float, branch: Branch) -> float:
+    """Mean seconds that the job stands still."""
+    waited = lacking if branch.action == "replace" else 0.0
+    return standing_still(scenario, branch, reset=False) + waited
 
 
 def _seconds(scenario: Scenario, running: float) -> float:
@@ -104,7 +138,9 @@ class Chained:
     off: float
 
 
-def _chain(scenario: Scenario, found: Sequence[Branch], seconds: float, running: float) -> Chained | None:
+def _chain(
+    scenario: Scenario, found: Sequence[Branch], seconds: float, running: float, still: Seconds
+) -> Chained | None:
     """What several failures make of the tiers that redundancy on several nodes makes; None where there are none, or
     something behind them never fails."""
     behind = 1.0
@@ -126,20 +162,22 @@ def _chain(scenario: Scenario, found: Sequence[Branch], seconds: float, running:
         raise NotCovered(f"several tiers over nodes ({names}) that can be lost together are in no form of losses")
     tier = spread[0]
     if isinstance(tier, MemberStripe):
-        return _stripe(scenario, found, tier, seconds, behind)
+        return _stripe(scenario, found, tier, seconds, behind, still)
     assert isinstance(tier, Checkpoint)
-    per_second = hosts_lost(scenario, found, tier, running=running) * behind
+    per_second = hosts_lost(scenario, found, tier, still, running=running) * behind
     return Chained(tier.name, per_second * seconds, False, 0.0)
 
 
-def _stripe(scenario: Scenario, found: Sequence[Branch], tier: MemberStripe, seconds: float, behind: float) -> Chained:
+def _stripe(
+    scenario: Scenario, found: Sequence[Branch], tier: MemberStripe, seconds: float, behind: float, still: Seconds
+) -> Chained:
     """Members of one stripe lost before the first of them is back."""
     grid, stripes = scenario.platform.grid, tier.stripes
     hits = []
     for branch in found:
         ours = branch.number == tier.number and bool(branch.damage.lost)
         members, width = _members(branch, tier, grid) if ours else (0, 1.0)
-        down = standing_still(scenario, branch, reset=False) - (tier.rebuild_seconds(members) if ours else 0.0)
+        down = still(branch) - (tier.rebuild_seconds(members) if ours else 0.0)
         wall = branch.kind.exposure == "wall"
         hits.append(Hit(branch.rate, members, width, down, later=wall))
     size = stripes.domains / stripes.groups

@@ -168,7 +168,7 @@ def _with_waits(
     which a node is lacking."""
     doubt, out = 0.0, 0.0
     if waits is not None:
-        lacking = _lacking(found, before, waits)
+        lacking = lacking_seconds(found, before, waits)
         if waits.activation != scenario.spare_activation or anywhere(lacking > 0.0):
             scenario = waits.applied(scenario)
             before = interrupted(scenario, found, lacking=lacking)
@@ -177,7 +177,7 @@ def _with_waits(
     return scenario, groups, before.standing, before.lost, out
 
 
-def _lacking(found: tuple[Branch, ...], before: Interrupted, waits: Waits) -> float:
+def lacking_seconds(found: tuple[Branch, ...], before: Interrupted, waits: Waits) -> float:
     """Seconds that each node which leaves is waited for, where there is no spare."""
     leaving = sum(b.rate for b in found if b.action == "replace")
     still = waits.out / (1.0 - waits.out) * before.standing.wall_per_running

@@ -11,17 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import truediv
-from typing import Any
-
-import numpy as np
 
 from gemsim.failures.classes import FailureClass
-from gemsim.failures.laws import Duration
-from gemsim.protection.arrays import anywhere, at_most, either, is_array
+from gemsim.protection.arrays import anywhere, either
 from gemsim.protection.cells import Cell, Place, cells_of
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Damage, Nature
 from gemsim.protection.decide import decide
+from gemsim.protection.held import still_held
 from gemsim.protection.kinds import Job, kinds_of
 from gemsim.protection.occupancy import decodable_share
 from gemsim.protection.recent import Recent
@@ -87,7 +84,7 @@ def branches(job: Job) -> tuple[Branch, ...]:
     for kind, ends in zip(job.classes, _ends(job), strict=True):
         held = [
             (chance, replace(job, tiers=tiers) if tiers is not job.tiers else job)
-            for chance, tiers in _still_held(job, kind)
+            for chance, tiers in still_held(job, kind)
         ]
         for share, nature, damage, action in ends:
             rate = kind.rate * share
@@ -121,49 +118,6 @@ def _decided(job: Job, numbers: tuple[int, ...], known: _Known) -> _Decided:
         values = (job.platform.grid, job.platform.steps, tiers)
         known.decided[numbers] = _DECIDED.of((job.platform.memory,), values, _Decided)
     return known.decided[numbers]
-
-
-def _still_held(job: Job, kind: FailureClass) -> list[tuple[float, tuple[Tier, ...]]]:
-    """(probability, tiers that still hold a version from before the failure): all, but for silent corruption.
-
-    A tier that keeps versions for a span s has one if the corruption was found within s.
-    """
-    if kind.scope != "silent":
-        return [(1.0, job.tiers)]
-    spans = {tier.number: _span(job, tier) for tier in job.tiers if isinstance(tier, Checkpoint)}
-    found = []
-    for order, later in _orders(spans):
-        for place, number in enumerate(order):
-            beyond = later * 0.0 + _longer(kind.detect, spans[number]) * (later > 0.0)
-            found.append((later - beyond, tuple(t for t in job.tiers if t.number not in order[:place])))
-            later = beyond
-        found.append((later, tuple(t for t in job.tiers if t.number not in spans)))
-    return [(chance, tiers) for chance, tiers in found if anywhere(chance > 0.0)]
-
-
-def _span(job: Job, tier: Checkpoint) -> float:
-    """Mean age in seconds of the oldest version that a tier holds; half an interval has passed since the newest."""
-    if not tier.keep_count or not anywhere(tier.every > 0):
-        return tier.keep_seconds
-    pace = job.timeline.step + sum(s.seconds / s.every for s in job.timeline.stalls)
-    return at_most(tier.keep_seconds, (tier.keep_count - 0.5) * tier.every * pace)
-
-
-def _orders(spans: dict[int, Any]) -> list[tuple[list[int], Any]]:
-    """(tiers by the age of their oldest version, the youngest first; 1 where this is their order, else 0)."""
-    if not any(map(is_array, spans.values())):
-        return [(sorted(spans, key=spans.__getitem__), 1.0)]
-    aged = np.stack(np.broadcast_arrays(*spans.values()))
-    orders = np.array(list(spans))[np.argsort(aged, axis=0, kind="stable")]
-    kinds, which = np.unique(orders, axis=1, return_inverse=True)
-    return [(list(one), 1.0 * (which == number)) for number, one in enumerate(kinds.T)]
-
-
-def _longer(law: Duration, seconds: Any) -> Any:
-    """`Duration.longer` of one span or of an array."""
-    if not is_array(seconds):
-        return law.longer(seconds)
-    return np.array([law.longer(float(one)) for one in seconds.flat]).reshape(seconds.shape)
 
 
 def _shares(job: Job, damage: Damage, known: _Known) -> list[tuple[Key, float, float]]:

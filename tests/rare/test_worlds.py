@@ -56,6 +56,13 @@ def mean_is_the_form(name: str, keys: dict[str, object], *, runs: int = 500) -> 
     assert abs(off) < 0.5, off
 
 
+@pytest.mark.parametrize("name", ["kept once", "on the clock of running time", "no spares"])
+def test_the_form_of_losses_is_that_of_the_engine(name: str) -> None:
+    """A count of versions reaches back less at some phases of a save than at others; on the clock of running time
+    nothing fails while the job stands still; without spares the redundancy is gone until the repair."""
+    mean_is_the_form(name, {}, runs=1500 if name == "on the clock of running time" else 500)
+
+
 def unweighted(real: Callable[..., Any]) -> Callable[..., Any]:
     """What is drawn from another law counts as if it were drawn from its own."""
 

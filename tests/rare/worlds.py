@@ -35,6 +35,9 @@ STRIPE = "stripe: {name: nodes, layout: nodes, k: 3, m: 1, copy: snapshot}"
 FRESH = "stripe: {name: nodes, layout: nodes, k: 10, m: 2}"
 NEAR = "replica: {copies: 2, blocked: 0 s, write: 20 s, read: 5 s, every: 60}"
 FAR = "checkpoint: {name: far, target: remote, mode: sync, interval: 1 h, invalid: INVALID}"
+ALONE = NODE.replace("repair: 2 h", "repair: 1 h")
+ONCE = "{name: silent, scope: silent, rate: 2 / 1 d, gpus: 96, detect: 10 min, action: replace, repair: 2 h}"
+RUNNING = NODE.replace("repair: 2 h", "repair: 2 h, exposure: running")
 KEPT = "checkpoint: {name: far, target: remote, mode: sync, interval: 30 min, keep: 2}"
 
 WORLDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
@@ -45,6 +48,9 @@ WORLDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "a stripe, then bad copies": ((NODE, GPU), (STRIPE, FAR.replace("INVALID", "30 %")), {}),
     "found too late": ((SOFT, SILENT), (KEPT,), {"failures.scale": 0.1}),
     "a window": ((NODE,), (FRESH,), {"workload.update": "1 ms", "workload.skew": "1 ms", "failures.scale": 0.05}),
+    "kept once": ((SOFT, ONCE), (KEPT.replace("keep: 2", "keep: 1"),), {"failures.scale": 0.1}),
+    "on the clock of running time": ((RUNNING, SOFT), (NEAR,), {}),
+    "no spares": ((ALONE,), (STRIPE,), {"cluster.spare_nodes": 0, "failures.scale": 0.1}),
     "in place": ((MEMORY, NODE), (STRIPE,), {"restart.mode": "in_place"}),
 }  # fmt: skip
 
