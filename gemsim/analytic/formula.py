@@ -13,9 +13,10 @@ from gemsim.analytic.renewal import kept_at_interruption, write_lag_factor
 from gemsim.analytic.rungs import Rung, ladder
 
 PER_SECOND = "/s"
-UNTIL = "X(D) = (1 - e^(-r D)) / r, r the sum of all columns b, k, a; sums below are over the lengths d > D"
+UNTIL = "X(D) = (1 - e^(-r D)) / r (D if r is 0), r the sum of columns b, k, a; sums below over lengths d > D"
 STANDING = "S(D) = X (1 + sum (b + k + a) S(d)) / (e^(-r D) + X sum (b + k + a))"
 STRUCK = "P(D) = X (b_all + sum (k + a) P(d)) / (e^(-r D) + X (b_all + sum (k + a))), b_all the sum of column b"
+ASIDE = "b*, k*, a*: fail in running time alone, so they begin interruptions and hit none; not in the sums above"
 NOTHING = 1e-12  # of the whole, below which a line would say nothing
 
 
@@ -32,10 +33,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """`lines` in order, the last of them ETTR; `rungs`: interruptions by the seconds that they begin with."""
+    """`lines` in order, the last of them ETTR; `rungs`: interruptions by the seconds that they begin with;
+    `saves`: whether anything rolls back to one."""
 
     lines: tuple[Line, ...]
     rungs: tuple[Rung, ...]
+    saves: bool = True
 
     @property
     def ettr(self) -> float:
@@ -50,8 +53,12 @@ def formula(solved: Solved) -> Formula:
     least = NOTHING * (b + k + a)
     rungs = ladder(**groups.kinds(wall=True), running=groups.kinds(wall=False))
     rungs = [one for one in rungs if sum(one.begins) > least]
-    lines = [*_cycle(solved), *_rates(b, k if keeps(solved) else 0.0, a)]
-    met = "1 + sum of r S"
+    aside = any(any(one.running) for one in rungs)
+    lines = [*_cycle(solved), *_rates(b, k if keeps(solved) else 0.0, a, aside=aside)]
+    met = "1 + sum of S times columns b, k, a" + (" and b*, k*, a*" if aside else "")
+    if groups.dead:
+        lines.append(Line("D_p", "planned stops: seconds per running second", "", groups.dead))
+        met = f"({met}) (1 + D_p)"
     lines.append(Line("W", "wall seconds for each second of running", met, standing.wall_per_running))
     lines.append(Line("B", "roll-backs per running second", "b + sum of (a + k) P(D)", standing.roll_back, PER_SECOND))
     if a + k:
@@ -63,7 +70,7 @@ def formula(solved: Solved) -> Formula:
         what = "kept restarts per running second"
         lines.append(Line("H", what, "k and a that end as one (column kept)", standing.keep, PER_SECOND))
     lines += _useful(solved, b)
-    return Formula((*lines, *_beside(solved)), tuple(rungs))
+    return Formula((*lines, *_beside(solved)), tuple(rungs), solved.main is not None)
 
 
 def keeps(solved: Solved) -> bool:
@@ -89,12 +96,12 @@ def _cycle(solved: Solved) -> list[Line]:
     ]
 
 
-def _rates(b: float, k: float, a: float) -> list[Line]:
-    return [
-        Line("b", "failures that roll back", "sum of column b", b, PER_SECOND),
-        Line("k", "failures that restart with the state kept", "sum of column k", k, PER_SECOND),
-        Line("a", "failures repaired in place", "sum of column a", a, PER_SECOND),
-    ]
+def _rates(b: float, k: float, a: float, *, aside: bool) -> list[Line]:
+    what = {"b": "failures that roll back", "k": "failures that restart with the state kept",
+            "a": "failures repaired in place"}  # fmt: skip
+    how = "sum of columns {0}, {0}*" if aside else "sum of column {0}"
+    rates = {"b": b, "k": k, "a": a}
+    return [Line(name, what[name], how.format(name), rate, PER_SECOND) for name, rate in rates.items()]
 
 
 def _useful(solved: Solved, b: float) -> list[Line]:

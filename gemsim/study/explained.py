@@ -9,8 +9,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from gemsim.analytic.formula import STANDING, STRUCK, UNTIL, Formula
+from gemsim.analytic.formula import ASIDE, STANDING, STRUCK, UNTIL, Formula
 from gemsim.analytic.named import NAMED
+from gemsim.analytic.planned import failures_of
 from gemsim.analytic.rungs import Rung
 from gemsim.protection.reach import Branch
 from gemsim.results.estimate import Interval
@@ -66,7 +67,7 @@ def _job(one: Explanation) -> Iterator[str]:
     )
     tiers = " > ".join(_tier(one, number) for number in range(len(scenario.tiers))) or "none"
     yield f"Protection, the first that can recovers: {tiers}."
-    rate = sum(branch.rate for branch in one.branches)
+    rate = sum(branch.rate for branch in failures_of(one.branches))
     often = f"{rate * DAY:.4g} a day, one each {brief(1.0 / rate, 'time')}" if rate else "none"
     half = "" if math.isnan(one.ettr.half_width) else f" ± {one.ettr.half_width:.4f}"
     form = f"; closed form {one.twin['ettr_analytic']:.4f} ({_kind(one)})" if one.twin else "; no closed form"
@@ -104,7 +105,7 @@ def _failures(one: Explanation) -> Table:
         ("class", LEFT), ("a day", RIGHT), ("MTBF", RIGHT), ("share", RIGHT), ("destroys", LEFT),
         ("recovered by", LEFT), ("P", RIGHT), ("in", RIGHT),
     )  # fmt: skip
-    total = sum(branch.rate for branch in one.branches)
+    total = sum(branch.rate for branch in failures_of(one.branches))
     kinds: dict[str, list[Branch]] = {}
     for branch in one.branches:
         kinds.setdefault(branch.kind.name, []).append(branch)
@@ -112,7 +113,8 @@ def _failures(one: Explanation) -> Table:
         rate = sum(branch.rate for branch in found)
         unit = UNITS_OF.get(found[0].kind.clock, "")
         per = f"\n  {found[0].kind.units:,} {unit}" if unit and found[0].kind.clock != "job" else ""
-        head = (f"{name}{per}", f"{rate * DAY:.3g}", brief(1.0 / rate, "time"), percent(rate / total, 1))
+        share_of_all = "planned" if found[0].kind.scope == "planned" else percent(rate / total, 1)
+        head = (f"{name}{per}", f"{rate * DAY:.3g}", brief(1.0 / rate, "time"), share_of_all)
         for number, (destroyed, tier, ending, share, seconds) in enumerate(_ways(one, found, rate)):
             cells = head if number == 0 else ("", "", "", "")
             _add(table, *cells, destroyed, f"{tier}, {ending}", percent(share, 1), brief(seconds, "time"))
@@ -149,30 +151,15 @@ def _waterfall(one: Explanation, shares: Iterable[Share]) -> Table:
         if max(share.simulated.value, share.form or 0.0) < 5e-6:
             continue
         name = share.name or "cost when nothing fails"
-        _add(
-            table,
-            name if name != last else "",
-            share.tier,
-            percent(share.simulated.value),
-            f"{share.simulated.value * hours:,.2f}",
-            percent(left),
-            percent(share.form),
-            _apart(share.apart),
-        )
+        taken = percent(share.simulated.value), f"{share.simulated.value * hours:,.2f}", percent(left)
+        _add(table, name if name != last else "", share.tier, *taken, percent(share.form), _apart(share.apart))
         last = name
-    form = None if one.formula is None else 1.0 - closed
+    has_parts = all(share.form is not None for share in one.by_column)
+    form = 1.0 - closed if has_parts else one.twin.get("ettr_analytic")
     apart = None if form is None else Interval(*(bound - form for bound in one.ettr))
     kept = one.ettr.value
-    _add(
-        table,
-        "productive: ETTR",
-        "",
-        percent(kept),
-        f"{kept * hours:,.2f}",
-        percent(left),
-        percent(form),
-        _apart(apart),
-    )
+    hours_kept = f"{kept * hours:,.2f}"
+    _add(table, "productive: ETTR", "", percent(kept), hours_kept, percent(left), percent(form), _apart(apart))
     return table
 
 
@@ -207,10 +194,13 @@ def _by_hand(page: Page, one: Explanation, closed: Formula) -> None:
     page.head("The sum by hand")
     if one.stretches > 1:
         page.say(f"Rates step in time: this is the longest of {one.stretches} stretches.", indent=2)
-    page.show(interruptions(closed))
+    for table in interruptions(closed, width=page.width):
+        page.show(table)
     page.say(f"{UNTIL}.", f"{STANDING}.")
-    if any(rung.keeping + rung.in_place for rung in closed.rungs):
+    if any(sum(rung.begins[1:]) for rung in closed.rungs):
         page.say(f"{STRUCK}.")
+    if any(any(rung.running) for rung in closed.rungs):
+        page.say(f"{ASIDE}.")
     table = _table(("", LEFT), ("what", LEFT), ("how", LEFT), ("value", RIGHT))
     for line in closed.lines:
         value = f"{line.value:.6f}" if line.symbol == "ETTR" else f"{line.value:.9g}"
@@ -218,32 +208,42 @@ def _by_hand(page: Page, one: Explanation, closed: Formula) -> None:
     page.show(table)
 
 
-def interruptions(closed: Formula) -> Table:
+def interruptions(closed: Formula, *, width: int) -> list[Table]:
     """Failures per second by the seconds that the job then stands still, and what becomes of them; columns without any
-    are left out."""
-    keep, mild = any(rung.keeping for rung in closed.rungs), any(rung.keeping + rung.in_place for rung in closed.rungs)
+    are left out. Two tables where one would be wider."""
+    every = [rung.begins for rung in closed.rungs]
+    keep, mild = any(k for _, k, _ in every), any(k + a for _, k, a in every)
+    aside = [any(rung.running[number] for rung in closed.rungs) for number in range(3)]
     columns: list[tuple[str, bool, Callable[[Rung], float]]] = [
         ("D, s", True, lambda rung: rung.seconds),
         ("b: roll back", True, lambda rung: rung.restarting),
         ("k: keep", keep, lambda rung: rung.keeping),
         ("a: in place", mild, lambda rung: rung.in_place),
+        ("b*", aside[0], lambda rung: rung.running[0]),
+        ("k*", aside[1], lambda rung: rung.running[1]),
+        ("a*", aside[2], lambda rung: rung.running[2]),
         ("S(D), s", True, lambda rung: rung.standing),
         ("P(D)", mild, lambda rung: rung.rolled),
         ("k kept", keep, lambda rung: rung.saved),
         ("a kept", keep, lambda rung: rung.kept),
     ]
-    shown = [(name, value) for name, is_shown, value in columns if is_shown]
-    table = _table(*((name, RIGHT) for name, _ in shown))
-    for rung in closed.rungs:
-        _add(table, *(f"{value(rung):.7g}" for _, value in shown))
-    return table
+    shown = [[name, *(f"{value(rung):.7g}" for rung in closed.rungs)] for name, is_shown, value in columns if is_shown]
+    fits = sum(1 + max(map(len, column)) for column in shown) <= width
+    number = next(i for i, column in enumerate(shown) if column[0] == "S(D), s")
+    tables = []
+    for part in [shown] if fits else [shown[:number], [shown[0], *shown[number:]]]:
+        table = _table(*((column[0], RIGHT) for column in part))
+        for cells in zip(*(column[1:] for column in part), strict=True):
+            _add(table, *cells)
+        tables.append(table)
+    return tables
 
 
 def _named(page: Page, one: Explanation) -> None:
     """What models known by name say of the same numbers."""
     assert one.formula is not None
     page.head("Models by name, on the same numbers")
-    page.say(f"Here: saves {_interval(one)}; ETTR {one.formula.ettr:.4f}, simulated {one.ettr.value:.4f}.", indent=2)
+    page.say(f"Here: saves {_saves(one)}; ETTR {one.formula.ettr:.4f}, simulated {one.ettr.value:.4f}.", indent=2)
     table = _table(("model", LEFT), ("gives", LEFT), ("", RIGHT), ("leaves out", LEFT))
     for name, value in one.named.items():
         model = NAMED[name]
@@ -252,9 +252,11 @@ def _named(page: Page, one: Explanation) -> None:
     page.show(table)
 
 
-def _interval(one: Explanation) -> str:
+def _saves(one: Explanation) -> str:
     assert one.formula is not None
     lines = {line.symbol: line.value for line in one.formula.lines}
+    if not one.formula.saves:
+        return "count for nothing, as no failure rolls back to one"
     return f"{brief(lines['tau'], 'time')} apart, each blocks {brief(lines['d'], 'time')}"
 
 

@@ -19,6 +19,7 @@ class Page:
 
     def __init__(self, width: int, styled: bool) -> None:
         self._out = io.StringIO()
+        self.width = width
         self._console = Console(file=self._out, width=width, force_terminal=styled, highlight=False)
 
     def say(self, *lines: str, indent: int = 0) -> None:

@@ -252,7 +252,7 @@ FAULTS = {
         lambda of: lambda stall, period: [(one, 1.0 / len(of(stall, period))) for one, _ in of(stall, period)],
     ),
     "the oldest version of another tier": replaced(
-        "gemsim.protection.reach:_orders", lambda of: lambda spans: [(list(reversed(one)), at) for one, at in of(spans)]
+        "gemsim.protection.held:_orders", lambda of: lambda spans: [(list(reversed(one)), at) for one, at in of(spans)]
     ),
 }  # fmt: skip
 SHOWN_BY = {

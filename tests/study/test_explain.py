@@ -107,18 +107,26 @@ def test_a_number_beyond_the_last_point_is_refused(tmp_path: Path, capsys: pytes
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 
 
+def columns_of(page: str) -> dict[str, list[float]]:
+    """The table of interruptions, or both of its halves, by the letters of its columns."""
+    text = page[page.index("The sum by hand") :]
+    column: dict[str, list[float]] = {}
+    for heads in re.findall(r"(?m)^ *D, s .*$", text):
+        block = text[text.index(heads) + len(heads) :].split("\n\n")[0]
+        names = [name.strip() for name in re.split(r"  +", heads.strip())]
+        if any(" S(D)" in name for name in names):
+            raise AssertionError(f"columns run together: {names}")
+        rows = [[float(cell) for cell in line.split()] for line in block.splitlines() if re.match(r" *[\d.]", line)]
+        column |= {name.partition(":")[0]: [row[i] for row in rows] for i, name in enumerate(names)}
+    return column
+
+
 def printed(page: str) -> tuple[dict[str, float], list[tuple[float, float, float, float]], list[float], list[float]]:
     """The lines by symbol, the table of interruptions (D, b, k, a), its S and its P: read from the page alone."""
     text = page[page.index("The sum by hand") :]
     lines = {m[1]: float(m[2]) for m in re.finditer(rf"(?m)^ ?(\w+)  +\S.* {NUMBER}(?: /?s)?$", text)}
-    (heads,) = re.findall(r"(?m)^ *D, s .*$", text)
-    block = text[text.index(heads) + len(heads) :].split("\n\n")[0]
-    names = [name.strip() for name in re.split(r"  +", heads.strip())]
-    if any(" S(D)" in name for name in names):
-        raise AssertionError(f"columns run together: {names}")
-    rows = [[float(cell) for cell in line.split()] for line in block.splitlines() if re.match(r" *[\d.]", line)]
-    column = {name.partition(":")[0]: [row[i] for row in rows] for i, name in enumerate(names)}
-    nothing = [0.0] * len(rows)
+    column = columns_of(page)
+    nothing = [0.0] * len(column["D, s"])
     table = list(zip(column["D, s"], column["b"], column.get("k", nothing), column.get("a", nothing), strict=True))
     return lines, table, column["S(D), s"], column.get("P(D)", nothing)
 
@@ -153,11 +161,54 @@ def test_the_printed_sum_can_be_done_with_a_pocket_calculator(words: tuple[str, 
     check_by_hand(*words)
 
 
+PLANNED = """\
+title: Stops that are planned, and a class on the clock of running time
+cluster: {gpus: 64, gpus_per_node: 8, gpu: h100-80gb, spare_nodes: 4, storage: {write: 20 GB/s, read: 20 GB/s}}
+workload: {parameters: 7e9, parallel: {tensor: 8, data: 8, shard: optimizer}, step: 2 s}
+restart: all_processes
+failures:
+  classes:
+    - {name: node, scope: node, rate: 8 / 1 d, gpus: 64, detect: 10 s, action: reboot}
+    - {name: soft, scope: process, rate: 4 / 1 d, gpus: 64, detect: 30 s, action: restart_app, exposure: running}
+    - {name: service, scope: planned, rate: 1 / 1 d, gpus: 64, action: reboot, notice: 10 min, stop: 2 h}
+protection: [{checkpoint: {target: remote, mode: async, blocked: 1 s, interval: 1 h}}]
+run: {horizon: 4 d, replications: 2, seed: 5}
+"""
+
+
+def test_planned_stops_and_clocks_of_running_time_are_in_the_printed_sum() -> None:
+    found = one(loaded=parse_study(PLANNED.encode(), "planned.yaml"))
+    page = render(found)
+    lines, table, standing, struck = printed(page)
+    assert lines["D_p"] == pytest.approx(2 / 24)
+    aside = columns_of(page)["b*"]
+    assert sum(b for _, b, _, _ in table) + sum(aside) == pytest.approx(lines["b"], rel=1e-6) == 12 / 86400
+    met = 1.0 + sum((b + k + a + more) * s for (_, b, k, a), more, s in zip(table, aside, standing, strict=True))
+    assert met * (1.0 + lines["D_p"]) == pytest.approx(lines["W"], rel=1e-6)
+    assert standing == pytest.approx(standing_by_hand(table), rel=2e-6)
+    assert struck == pytest.approx(struck_by_hand(table), rel=1e-5)
+    assert ettr_by_hand(lines) == pytest.approx(lines["ETTR"], abs=1.5e-6)
+
+
+def test_without_parts_the_closed_form_of_the_whole_stands_there_and_planned_stops_are_no_failures() -> None:
+    page = " ".join(render(one(loaded=parse_study(PLANNED.encode(), "planned.yaml"))).split())
+    assert "Stops by failures: 12 a day" in page
+    assert "The closed form has no parts here: planned stops" in page
+    (kept,) = re.findall(r"productive: ETTR +[\d.]+ % +[\d.]+ +[\d.]+ % +([\d.]+) %", page)
+    (ettr,) = re.findall(r"ETTR closed form .*? ([01]\.\d{6})", page)
+    assert float(kept) == pytest.approx(100.0 * float(ettr), abs=0.006)
+
+
 def test_a_printed_number_that_is_off_is_noticed() -> None:
     must_reject(
         lambda: check_by_hand(*CHOICES[0]),
         replaced("gemsim.analytic.formula:write_lag_factor", lambda original: lambda b, g: original(b, g) * 1.0001),
     )
+
+
+def test_a_narrow_page_cuts_no_number_of_the_table() -> None:
+    found = one(loaded=parse_study(PLANNED.encode(), "planned.yaml"), replications=1)
+    assert columns_of(render(found, width=80)) == columns_of(render(found, width=120))
 
 
 @pytest.mark.parametrize("words", CHOICES, ids=" ".join)
