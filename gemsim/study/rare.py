@@ -122,6 +122,8 @@ def said(of: RareLosses) -> str:
     ended = f"{of.events:,.0f} losses in {of.runs:,} runs, {how}, stopped by {of.stopped_by}"
     if of.hi == 0.0:
         return "0: nothing fails"
+    if of.events == 0 and of.hi >= 1.0:
+        return f"no loss met, which bounds nothing yet; give it more time: {ended}"
     if of.events == 0:
         return f"< {of.hi:.2g} (95 %), at least {nines(of.hi):.1f} nines: {ended}"
     return f"{of.value:.3g} (95 %: {of.lo:.3g} to {of.hi:.3g}), {max(0.0, nines(of.value)):.1f} nines: {ended}"

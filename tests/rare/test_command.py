@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from gemsim.cli.main import main
+from gemsim.engine.rare import RareLosses
+from gemsim.study.rare import said
 
 STUDY = """\
 title: How many parity members?
@@ -57,6 +59,15 @@ def test_one_point_alone(study: Path, capsys: pytest.CaptureFixture[str]) -> Non
     page = capsys.readouterr().out
     assert page.count("engine  ") == 1
     assert "2: protection.nodes.m=2" in page
+
+
+@pytest.mark.parametrize(
+    ("hi", "words"), [(1.0, "no loss met, which bounds nothing yet; give it more time"), (0.01, "< 0.01 (95 %)")]
+)
+def test_no_loss_met_is_a_bound_or_said_to_be_none(hi: float, words: str) -> None:
+    line = said(RareLosses(0.0, 0.0, hi, 0.0, 10, "forced", "time"))
+    assert line.startswith(words)
+    assert "-0.0" not in line
 
 
 @pytest.mark.parametrize(
