@@ -76,7 +76,8 @@ def expected(
     spared = (b for b in counted if not _falls_back(b, covering[b.nature]))
     fallen = fallen + planned * sum(b.rate for b in spared if (covering[b.nature] or 0) < saver)
     lost = at_least(0.0, 1.0 - ettr - overhead - planned)
-    retrieved = sum(b.rate * stops(b) * _retrieval(scenario, b, own.after(b) - own.apart(b), found) for b in found)
+    again = sum(b.rate for b in found if b.kind.exposure == "wall")
+    retrieved = sum(b.rate * stops(b) * _retrieval(scenario, b, own.after(b) - own.apart(b), again) for b in found)
     not_gemini = at_least(0.0, 1.0 - running * (1.0 + retrieved) - planned)
     return {
         **numbers,
@@ -86,12 +87,12 @@ def expected(
     }
 
 
-def _retrieval(scenario: Scenario, branch: Branch, saved: float, found: Sequence[Branch]) -> float:
-    """Mean seconds in which an interruption retrieves state, the last part of its recovery, which failures begin anew.
+def _retrieval(scenario: Scenario, branch: Branch, saved: float, again: float) -> float:
+    """Mean seconds in which an interruption retrieves state, the last part of its recovery, which failures begin `again` so
+    often per second.
 
     Every interruption completes it once; `saved`: what a stop of its own for a row remap adds to it.
     """
-    again = sum(b.rate for b in found if b.kind.exposure == "wall")
     once = standing_still(scenario, branch, reset=False) - around(scenario, branch, reset=False) + saved
     return either(again * once > 1e-6, lambda: expm1(again * once) / again, lambda: once)
 

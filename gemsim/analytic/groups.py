@@ -49,6 +49,7 @@ class Groups:
     keeping: list[Stop] = field(default_factory=list)
     in_place: list[Stop] = field(default_factory=list)
     extra: float = 0.0  # further useful seconds lost per running second, to first order
+    beside: float = 0.0  # of these, what restarts from a version between lose
     silent: float = 0.0  # share of the work done that was corrupt when it was done
     doubt: float = 0.0  # error of what is not exact, share of time
     written: float = 0.0  # seconds of writes to the main tier per second that end before a corruption is found

@@ -88,7 +88,7 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lackin
 
     Groups that run on without a unit are not looked at.
     """
-    if not any(_holds(tier) for tier in scenario.tiers) or any(isinstance(t, ReplicaGroup) for t in scenario.tiers):
+    if not meet(scenario):
         return ()
     asked = _Asked(scenario)
     again = sum(branch.rate for branch in found if branch.kind.exposure == "wall")
@@ -116,6 +116,12 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lackin
         for number, share in _held_by(scenario, to)
         if anywhere(rate * share > 0.0)
     )
+
+
+def meet(scenario: Scenario) -> bool:
+    """Whether there is a tier that a second failure can defeat, and all failures are looked at."""
+    tiers = scenario.tiers
+    return any(_holds(tier) for tier in tiers) and not any(isinstance(tier, ReplicaGroup) for tier in tiers)
 
 
 def _with_hits(seconds: float, rate: float) -> float:

@@ -19,7 +19,7 @@ from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
 from gemsim.analytic.groups import Groups, Interrupted, Solved, Told
 from gemsim.analytic.lengths import lengths
-from gemsim.analytic.pairs import falls
+from gemsim.analytic.pairs import falls, meet
 from gemsim.analytic.planned import add_planned, failures_of
 from gemsim.analytic.refusals import refuse
 from gemsim.analytic.remaps import Stops
@@ -157,7 +157,7 @@ def solved(
 def _of_what_is_kept(groups: Groups, renewal: float, worked: float) -> Groups:
     """The groups with what is lost beside as a share of what roll-backs leave: the same second is not lost twice."""
     share = renewal / worked
-    told = [replace(one, extra=one.extra * share) for one in groups.told]
+    told = [replace(one, extra=one.extra * share) if anywhere(one.extra > 0.0) else one for one in groups.told]
     return replace(groups, extra=groups.extra * share, told=told)
 
 
@@ -169,7 +169,7 @@ def _with_waits(
     doubt, out = 0.0, 0.0
     if waits is not None:
         lacking = lacking_seconds(found, before, waits)
-        if waits.activation != scenario.spare_activation or anywhere(lacking > 0.0):
+        if waits.activation != scenario.spare_activation or (meet(scenario) and anywhere(lacking > 0.0)):
             scenario = waits.applied(scenario)
             before = interrupted(scenario, found, lacking=lacking)
         doubt, out = waits.doubt + before.groups.rate * waits.error, waits.out
@@ -227,7 +227,8 @@ def _grouped(
         _add(scenario, groups, counted, main, served, own, ending)
     add_planned(scenario, groups, main)
     groups.join()
-    groups.doubt = groups.doubt + doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
+    second = groups.beside * groups.beside + groups.silent * groups.silent
+    groups.doubt = groups.doubt + second + doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
     add_pairs(scenario, groups, pairs, main)
     groups.doubt = groups.doubt + one_short(scenario, found, groups.standing / at_least(1e-30, groups.rate))
     return groups
@@ -238,26 +239,27 @@ def _add(
     renewed: float,
 ) -> None:  # fmt: skip
     """Put one branch into the groups; `renewed`: restarts per second, which begin all saves anew."""
-    after = own.after(branch)
+    kind, after = branch.kind, own.after(branch)
+    known = 0.0 if kind.scope == "silent" else kind.detect.mean
     down = standing_still(scenario, branch, reset=own.at_once(branch)) + after
     if branch.ending in ("in_place", "go_on") and not (branch.ending == "in_place" and after > 0.0):
-        _take(groups, Told(branch, "in_place", branch.rate, down, branch.rate * branch.redo * scenario.useful_share))
+        redone = branch.rate * branch.redo * scenario.useful_share
+        _take(groups, Told(branch, "in_place", branch.rate, down, redone, detect=known))
         return
     if branch.tier == START:
         groups.start = groups.start + branch.rate
         groups.unsure_start = groups.unsure_start + UNSURE * branch.rate
     if branch.ending in ("in_place", "keep") or branch.tier == START:
-        _take(groups, Told(branch, "keeping", branch.rate, down))
+        _take(groups, Told(branch, "keeping", branch.rate, down, detect=known))
         return
     ending = "restarting" if main is not None and branch.number == main.number else "keeping"
     beside, silent = 0.0, 0.0
     if ending == "keeping":
         extra = older(scenario, branch.number, renewed)
         beside = branch.rate * extra
-        groups.doubt = groups.doubt + beside * beside
+        groups.beside = groups.beside + beside
     if branch.kind.scope == "silent":
         silent = branch.rate * branch.kind.detect.mean
-        groups.doubt = groups.doubt + silent**2
         if ending == "restarting" and main is not None:
             groups.written = groups.written + branch.rate * sum(
                 share * min(main.lag, s) for share, s in lengths(branch.kind.detect)
@@ -266,13 +268,13 @@ def _add(
     for weight, reset in ((share, True), (1.0 - share, False)):
         if anywhere(weight > 0.0):
             seconds = standing_still(scenario, branch, reset=True) if reset else down
-            _take(groups, Told(branch, ending, branch.rate * weight, seconds, beside * weight, silent * weight))
+            _take(groups, Told(branch, ending, branch.rate * weight, seconds, beside * weight, silent * weight, known))
 
 
 def _take(groups: Groups, told: Told) -> None:
     """Put it there, as several where detection takes a random time."""
     kind = told.branch.kind
-    if kind.scope == "silent":
+    if kind.scope == "silent" or kind.detect.kind == "fixed":
         groups.take(told)
         return
     for share, seconds in lengths(kind.detect):

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gemsim.analytic.alike import merged
 from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import outcomes
 from gemsim.analytic.groups import Interrupted
@@ -156,14 +157,15 @@ def _at(scenario: Scenario, found: Found, places: Places) -> tuple[Scenario, tup
 
 def _settle(point: Scenario, branches: tuple[Branch, ...], found: Found, places: Places) -> None:
     """The numbers at places where the same outcomes happen."""
-    before = interrupted(point, branches)
+    few = merged(point, branches)
+    before = interrupted(point, few)
     asked = found.asked
     table = _table(point, branches, before, asked.counts)
     rows = asked.rows if asked.rows.ndim == 2 else asked.rows[places]
     for activation in {one.activation for one in table if isinstance(one, Waits)}:
         same = [isinstance(one, Waits) and one.activation == activation for one in table]
         waits = _together(table, same, rows, len(places), activation)
-        found.put(places, columns(solved(point, branches, before, waits)), None if all(same) else np.array(same)[rows])
+        found.put(places, columns(solved(point, few, before, waits)), None if all(same) else np.array(same)[rows])
     for number, one in enumerate(table):
         if isinstance(one, str):
             found.refuse(places, one, rows == number)
