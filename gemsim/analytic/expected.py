@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gemsim.analytic.remaps import stops as of_remaps
-from gemsim.protection.arrays import anywhere, at_least, either, expm1
+from gemsim.protection.arrays import anywhere, at_least, either, expm1, is_array
 from gemsim.protection.checkpoint import Checkpoint
 from gemsim.protection.damage import Nature
 from gemsim.protection.decide import first_covering
@@ -67,7 +67,7 @@ def expected(
         return numbers
     natures = {b.nature for b in found}
     covering = {nature: first_covering(scenario.tiers, nature, scenario.platform) for nature in natures}
-    counted = [replace(b, rate=b.rate * clock[b.kind.exposure] * units(b)) for b in found]
+    counted = [_times(b, clock[b.kind.exposure] * units(b)) for b in found]
     own = of_remaps(scenario, found)
     served = serving(scenario, found)
     waits = [_around(scenario, b, own.at_once(b), reset_share(scenario, b, served)) + own.apart(b) for b in found]
@@ -85,6 +85,11 @@ def expected(
         "cost_s_per_failure_analytic": lost / rate,
         "wasted_s_per_failure_analytic": at_least(0.0, lost - not_gemini - degraded) / rate,
     }
+
+
+def _times(branch: Branch, factor: float) -> Branch:
+    """The branch at so many times its rate."""
+    return replace(branch, rate=branch.rate * factor) if is_array(factor) or factor != 1.0 else branch
 
 
 def _retrieval(scenario: Scenario, branch: Branch, saved: float, again: float) -> float:
@@ -165,8 +170,10 @@ def reset_share(scenario: Scenario, branch: Branch, served: float) -> float:
 
 def _around(scenario: Scenario, branch: Branch, at_once: bool, resets: float) -> float:
     """`around`, in the mean over those that serve a row remap and those that do not."""
-    plain, longer = (around(scenario, branch, reset=reset) for reset in (at_once, True))
-    return plain + resets * (longer - plain)
+    plain = around(scenario, branch, reset=at_once)
+    if at_once or not anywhere(resets > 0.0):
+        return plain
+    return plain + resets * (around(scenario, branch, reset=True) - plain)
 
 
 def standing_still(scenario: Scenario, branch: Branch, *, reset: bool) -> float:

@@ -66,6 +66,7 @@ def traced(scenario: Scenario) -> tuple[dict[str, Any], list[Solved]]:
 def columns(solved: Solved) -> dict[str, Any]:
     """The columns of the twin, and the share of the time in which nodes are lacking."""
     scenario = solved.scenario
+    batches = any(one.batch for one in scenario.classes)
     others = expected(
         scenario,
         solved.found,
@@ -78,7 +79,7 @@ def columns(solved: Solved) -> dict[str, Any]:
         met=solved.groups.falls,
         planned=solved.groups.planned / solved.standing.wall_per_running,
         saver=solved.groups.saver,
-        units=partial(units_of, scenario),
+        units=partial(units_of, scenario) if batches else lambda branch: 1.0,
         stops=lambda branch: solved.lost.stops(scenario, branch),
     )
     said = {
@@ -88,7 +89,6 @@ def columns(solved: Solved) -> dict[str, Any]:
         LACKING: solved.out,
         ANEW: solved.starts,
     }
-    batches = any(one.batch for one in scenario.classes)
     return said | (per_failure(scenario, others, solved.found) if batches else others)
 
 
