@@ -8,13 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from gemsim.analytic.expected import outcomes
 from gemsim.analytic.groups import Solved
 from gemsim.analytic.renewal import general_ettr, interruptions, optimal_interval
 from gemsim.analytic.run import predict, traced
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.scenario import Scenario
-from gemsim.scenario.intervals import best_every, timeline
+from gemsim.scenario.intervals import best_every, restarting, timeline
 from gemsim.scenario.model import Restart
 from gemsim.units import brief
 
@@ -56,7 +57,7 @@ def optimum(scenario: Scenario) -> dict[str, Any]:
 def at_optimum(scenario: Scenario) -> Scenario:
     """The scenario with its deepest checkpoint tier at the optimal interval for the rate that reaches it."""
     last = [t for t in scenario.tiers if isinstance(t, Checkpoint)][-1]
-    every = best_every(scenario.timeline, last, scenario.reach_rate)
+    every = best_every(scenario.timeline, last, scenario.reach_rate, restarting(outcomes(scenario), last.number))
     tiers = tuple(replace(last, every=every) if t is last else t for t in scenario.tiers)
     return replace(scenario, tiers=tiers, timeline=timeline(scenario.platform, tiers))
 

@@ -9,46 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gemsim.protection.arrays import anywhere, at_least, either, exp, expm1, total
+from gemsim.protection.arrays import anywhere, at_least, either, exp, total
 from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.saving import SHORT, kept_share
+from gemsim.protection.saving import not_durable as not_durable
+from gemsim.protection.saving import stalled_share as stalled_share
 from gemsim.protection.timeline import Stall
 from gemsim.scenario import Scenario
-
-SHORT = 1e-9  # interruptions in a cycle, below which none is seen
-
-
-def stalled_share(every: float, seconds: float, *, ending: float) -> float:
-    """Share of running time in a stall of `seconds` after each `every` seconds, where restarts come at the rate
-    `ending` per running second and each begins the cycle anew.
-
-    Of attempts at a cycle of w = every + seconds, each is cut at an exponential time: e^(-r every) (1 - e^(-r seconds))
-    / (1 - e^(-r w)). Kind: exact.
-    """
-    cycle = every + seconds
-    return either(
-        ending * cycle < SHORT,
-        lambda: either(cycle > 0.0, lambda: seconds / cycle, lambda: 0.0),
-        lambda: exp(-ending * every) * expm1(-ending * seconds) / expm1(-ending * cycle),
-    )
-
-
-def not_durable(tau: float, delta: float, *, ending: float, lag: float = 0.0) -> float:
-    """Mean work (seconds) that no durable save holds when a restart comes, where the restart before left none.
-
-    Restarts at the rate `ending` per running second; a save counts `lag` seconds after it. Work done by then less tau
-    for each save that counts: (1 - share in saves) / r - tau e^(-r lag) / (e^(r w) - 1), w = tau + delta. Kind: exact.
-    """
-    cycle = tau + delta
-
-    def rarely() -> float:
-        return either(cycle > 0.0, lambda: ((tau / 2.0 + delta) * tau + tau * lag) / cycle, lambda: 0.0)
-
-    def often() -> float:
-        done = (1.0 - stalled_share(tau, delta, ending=ending)) / ending
-        return done - tau * exp(-ending * lag) / expm1(ending * cycle)
-
-    return either(ending * cycle < SHORT, rarely, often)
-
 
 def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, lag: float, saved: float = 0.0) -> float:
     """Factor on the effective time, beside e^(-roll_back lag), of restarts that keep the state and cut off a write.
@@ -62,9 +29,7 @@ def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, l
         return 1.0
 
     def useful(lag: float, carried: float) -> float:
-        begun = -expm1(-ending * (tau + delta + lag))
-        deficit = not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - begun * carried / ending)
-        return 1.0 - stalled_share(tau, delta, ending=ending) - roll_back * deficit
+        return kept_share(tau, delta, roll_back=roll_back, keep=keep, lag=lag, carried=carried)
 
     def counts() -> float:
         whole = useful(0.0, keep)

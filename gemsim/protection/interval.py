@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 
-from gemsim.protection.arrays import at_most, either, everywhere, expm1, is_array, least, log1p
+from gemsim.protection.arrays import anywhere, at_most, either, everywhere, expm1, is_array, least, log1p
+from gemsim.protection.saving import kept_share
+
+MATTERS = 1e-3  # restarts that keep the state in an interval, below which they hardly put off a save
+SHORTEST = 1e-3  # of the interval that is best without them
+GOLDEN = 0.6180339887498949
+HALVINGS = 40
 
 
 def optimal_interval(delta: float, rate: float) -> float:
@@ -25,6 +31,28 @@ def optimal_interval(delta: float, rate: float) -> float:
     if delta == 0.0:
         return 0.0 * cost
     return either(cost > 0.0, lambda: _lost_share(cost) / rate, lambda: math.inf)
+
+
+def interval_beside(delta: float, rate: float, *, keep: float, lag: float = 0.0) -> float:
+    """`optimal_interval` beside `keep` restarts per second that lose nothing but begin the clock of saves anew.
+
+    They put off saves, so that an interval as long as the time between them is hardly ever reached. The maximum of
+    `saving.kept_share` by golden section on the logarithm; where `keep` hardly matters the exact form without.
+    """
+    longest = optimal_interval(delta, rate)
+    if delta == 0.0 or not anywhere(rate > 0.0) or not anywhere(keep * (longest + delta) > MATTERS):
+        return longest
+
+    def lost(place: float) -> float:
+        return -kept_share(longest * SHORTEST**place, delta, roll_back=rate, keep=keep, lag=lag)
+
+    low, high = 0.0 * longest, 0.0 * longest + 1.0
+    for _ in range(HALVINGS):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        nearer = lost(left) <= lost(right)
+        low, high = either(nearer, lambda: low, lambda: left), either(nearer, lambda: right, lambda: high)  # noqa: B023
+    best = longest * SHORTEST ** ((low + high) / 2.0)
+    return either(keep * (longest + delta) > MATTERS, lambda: best, lambda: longest)
 
 
 def _lost_share(cost: float) -> float:

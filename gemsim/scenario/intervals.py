@@ -13,7 +13,7 @@ from typing import cast
 from gemsim.protection import double
 from gemsim.protection.arrays import anywhere, at_least, either, everywhere, whole
 from gemsim.protection.checkpoint import NEVER, Checkpoint
-from gemsim.protection.interval import optimal_interval
+from gemsim.protection.interval import interval_beside
 from gemsim.protection.kinds import Job
 from gemsim.protection.reach import Branch, branches
 from gemsim.protection.replica_group import ReplicaGroup
@@ -50,7 +50,8 @@ def with_intervals(job: Job, times: Restart, spares: SparesPlan) -> tuple[tuple[
         pairs = 0.0 if everywhere(reach > 0.0) else _pairs(held, found, tier.number, times, spares)
         reach += pairs * (reach <= 0.0)
         optimal = not anywhere(tier.every > 0)
-        tiers[place] = one = replace(tier, every=best_every(job.timeline, tier, reach)) if optimal else tier
+        keep = at_least(0.0, restarting(found, tier.number) - pairs)
+        tiers[place] = one = replace(tier, every=best_every(job.timeline, tier, reach, keep)) if optimal else tier
         chosen.append(Chosen(one, reach, anywhere(pairs > 0.0), optimal))
     return tuple(tiers), chosen
 
@@ -95,11 +96,18 @@ def reaching(found: tuple[Branch, ...], number: int) -> float:
     return sum(b.rate * b.kind.striking for b in found if b.number == number and b.ending == "roll_back")
 
 
-def best_every(running: Timeline, tier: Checkpoint, rate: float) -> int:
-    """Steps between saves at the exact renewal optimum for `rate` roll-backs per second; no save begins before the last
-    is written."""
+def restarting(found: Sequence[Branch], number: int) -> float:
+    """Restarts per second that keep the state, or restore it from a tier before this one."""
+    kept = (b for b in found if b.ending == "keep" or (b.ending == "roll_back" and 0 <= b.number < number))
+    return sum(b.rate * b.kind.striking for b in kept)
+
+
+def best_every(running: Timeline, tier: Checkpoint, rate: float, keep: float = 0.0) -> int:
+    """Steps between saves at the exact renewal optimum for `rate` roll-backs per second, beside `keep` restarts that
+    begin the clock of saves anew; no save begins before the last is written."""
+    keep = 0.0 * keep if tier.wall_anchor else keep
     others = sum(s.seconds / s.every for s in running.stalls if s.tier != tier.number)
     pace = running.step + others  # encodes included
-    best = either(rate > 0.0, lambda: optimal_interval(tier.blocked, rate), lambda: inf)
+    best = either(rate > 0.0, lambda: interval_beside(tier.blocked, rate, keep=keep, lag=tier.lag), lambda: inf)
     shortest = whole(at_least(1, -(-tier.lag // pace)))
     return cast(int, either(best < inf, lambda: at_least(shortest, whole(best / pace)), lambda: NEVER))
