@@ -8,17 +8,20 @@ from gemsim.analytic.expected import standing_still
 from gemsim.analytic.groups import Groups
 from gemsim.analytic.pairs import Fall
 from gemsim.analytic.saves import not_durable
-from gemsim.protection.arrays import at_least, everywhere
+from gemsim.protection.arrays import at_least, at_most, everywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.reach import Branch
+from gemsim.protection.saving import lost_work
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.scenario import Scenario
 
 UNSURE = 0.5  # of the rate of pairs: three that meet, and whom the second strikes, are left out
 
 
-def add_pairs(scenario: Scenario, groups: Groups, pairs: Sequence[Fall], main: Checkpoint | None) -> None:
-    """Falls to the main tier are roll-backs in place of restarts that keep the state; those to the start of the job are
+def add_pairs(
+    scenario: Scenario, groups: Groups, pairs: Sequence[Fall], main: Checkpoint | None, ending: float
+) -> None:
+    """`ending`: restarts per second, which begin all saves anew. Falls to the main tier are roll-backs in place of restarts that keep the state; those to the start of the job are
     counted apart; all others lose the work since the older version. First order."""
     for pair in pairs:
         groups.falls = groups.falls + pair.rate * pair.failures
@@ -27,10 +30,9 @@ def add_pairs(scenario: Scenario, groups: Groups, pairs: Sequence[Fall], main: C
             groups.unsure_start = groups.unsure_start + UNSURE * pair.rate
         elif main is not None and pair.number == main.number and groups.keeping:
             groups.fall(pair.rate)
-            tau = main.every * scenario.timeline.pace
-            groups.doubt = groups.doubt + UNSURE * pair.rate * (tau / 2.0 + main.lag)
+            groups.doubt = groups.doubt + at_most(1.0, UNSURE * pair.rate * _from(scenario, pair, ending))
         else:
-            lost = pair.rate * _from(scenario, pair.number)
+            lost = pair.rate * _from(scenario, pair, ending)
             groups.extra = groups.extra + lost
             groups.doubt = groups.doubt + UNSURE * lost
 
@@ -53,12 +55,18 @@ def _of_tier(scenario: Scenario, found: Sequence[Branch], tier: Checkpoint, seco
     return hosts * window * sum(b.rate for b in reaching) * max(0.0, tier.fetch - tier.read)
 
 
-def _from(scenario: Scenario, number: int) -> float:
-    """Mean seconds of work lost, and of reading, by falling to a tier."""
-    tier = scenario.tiers[number]
+def _from(scenario: Scenario, pair: Fall, ending: float) -> float:
+    """Mean seconds of work lost, and of reading, by falling to a tier. Restarts that do not fall so far put off its
+    saves, and take the work that none holds on."""
+    tier = scenario.tiers[pair.number]
     if not isinstance(tier, Checkpoint) or everywhere(tier.every >= NEVER):
         return 0.0
-    return tier.every * scenario.useful_step / 2.0 + tier.lag + tier.read
+    if tier.wall_anchor:
+        return tier.every * scenario.useful_step / 2.0 + tier.lag + tier.read
+    tau = tier.every * scenario.timeline.pace - tier.blocked
+    kept = at_least(0.0, ending - pair.rate)
+    lost = lost_work(tau, tier.blocked, roll_back=at_most(ending, pair.rate), keep=kept, lag=tier.lag)
+    return lost * scenario.useful_step / scenario.timeline.pace + tier.read
 
 
 def still(scenario: Scenario, branch: Branch) -> float:

@@ -116,11 +116,13 @@ def joined(stops: Sequence[Stop]) -> list[Stop]:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """How a job is interrupted: the groups, what they come to, and what is missing meanwhile."""
+    """How a job is interrupted: the groups, what they come to, what is missing meanwhile, and the checkpoint tier that
+    the renewal form rolls back to."""
 
     groups: Groups
     standing: Interruptions
     lost: Missing
+    main: Checkpoint | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
 from gemsim.analytic.groups import Groups, Interrupted, Solved, Told
 from gemsim.analytic.lengths import lengths
-from gemsim.analytic.pairs import falls, meet
+from gemsim.analytic.pairs import Fall, falls, meet
 from gemsim.analytic.planned import add_planned, failures_of
 from gemsim.analytic.refusals import refuse
 from gemsim.analytic.remaps import Stops
@@ -113,8 +114,8 @@ def solved(
     """The renewal form of these outcomes, with these waits for spares. Steps between saves, and with them rates, may be
     arrays; so may what waits come to, but for the time that a spare takes to start. `hidden`: latent errors that pile
     up, and those that nobody ever notices."""
-    main = _main_tier(scenario, found)
-    scenario, groups, standing, lost, out = _with_waits(scenario, found, before, waits)
+    scenario, before, out = _with_waits(scenario, found, before, waits)
+    groups, standing, lost, main = before.groups, before.standing, before.lost, before.main
     stalled = stalls(scenario, main, ending=standing.roll_back + standing.keep)
     pace = stalled.pace(scenario.timeline.step)
     steps, delta, lag = (1000, 0.0, 0.0) if main is None else (main.every, main.blocked, main.lag)
@@ -163,9 +164,9 @@ def _of_what_is_kept(groups: Groups, renewal: float, worked: float) -> Groups:
 
 def _with_waits(
     scenario: Scenario, found: tuple[Branch, ...], before: Interrupted, waits: Waits | None
-) -> tuple[Scenario, Groups, Interruptions, Missing, float]:
-    """The scenario with the mean time to start a spare, what the renewal form then takes, and the share of the time in
-    which a node is lacking."""
+) -> tuple[Scenario, Interrupted, float]:
+    """The scenario with the mean time to start a spare, how it is then interrupted, and the share of the time in which
+    a node is lacking."""
     doubt, out = 0.0, 0.0
     if waits is not None:
         lacking = lacking_seconds(found, before, waits)
@@ -174,7 +175,7 @@ def _with_waits(
             before = interrupted(scenario, found, lacking=lacking)
         doubt, out = waits.doubt + before.groups.rate * waits.error, waits.out
     groups = replace(before.groups, doubt=before.groups.doubt + doubt)
-    return scenario, groups, before.standing, before.lost, out
+    return scenario, replace(before, groups=groups), out
 
 
 def lacking_seconds(found: tuple[Branch, ...], before: Interrupted, waits: Waits) -> float:
@@ -195,31 +196,33 @@ def interrupted(scenario: Scenario, found: tuple[Branch, ...], *, lacking: float
 
     `lacking`: seconds that each node which leaves is waited for on top of its recovery.
     """
-    main = _main_tier(scenario, found)
-    groups = _grouped(scenario, found, main, Missing(), lacking)
+    pairs = falls(scenario, found, partial(still, scenario), lacking=lacking)
+    main = _main_tier(scenario, found, pairs)
+    groups = _grouped(scenario, found, main, Missing(), pairs)
     standing = _interruptions(groups)
     if all(branch.ending != "go_on" for branch in found):
-        return Interrupted(groups, standing, Missing())
+        return Interrupted(groups, standing, Missing(), main)
     lost = missing(scenario, found, wall_per_running=standing.wall_per_running)
-    groups = _grouped(scenario, found, main, lost, lacking)
-    return Interrupted(groups, _interruptions(groups), lost)
+    groups = _grouped(scenario, found, main, lost, pairs)
+    return Interrupted(groups, _interruptions(groups), lost, main)
 
 
-def _main_tier(scenario: Scenario, found: tuple[Branch, ...]) -> Checkpoint | None:
-    """The deepest checkpoint tier that anything rolls back to."""
+def _main_tier(scenario: Scenario, found: tuple[Branch, ...], pairs: Sequence[Fall]) -> Checkpoint | None:
+    """The deepest checkpoint tier that anything rolls back to, or else that two failures which meet do."""
     reached = {b.number for b in found if b.ending == "roll_back"}
+    if not any(isinstance(scenario.tiers[number], Checkpoint) for number in reached if number >= 0):
+        reached = {pair.number for pair in pairs}
     tiers = [t for t in scenario.tiers if isinstance(t, Checkpoint) and t.number in reached]
     return tiers[-1] if tiers else None
 
 
 def _grouped(
-    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing, lacking: float
+    scenario: Scenario, found: tuple[Branch, ...], main: Checkpoint | None, lost: Missing, pairs: Sequence[Fall]
 ) -> Groups:
     """Sort branches into the groups of the renewal form."""
     groups = Groups()
     served = serving(scenario, found)
     own = own_stops(scenario, found)
-    pairs = falls(scenario, found, partial(still, scenario), lacking=lacking)
     ending = sum(b.rate for b in found if b.ending in ("keep", "roll_back"))
     for branch in found:
         share = 1.0 if lost.tier is None else lost.stops(scenario, branch)
@@ -229,7 +232,7 @@ def _grouped(
     groups.join()
     second = groups.beside * groups.beside + groups.silent * groups.silent
     groups.doubt = groups.doubt + second + doubt(scenario, groups, found, main) + own.doubt(scenario, found, main)
-    add_pairs(scenario, groups, pairs, main)
+    add_pairs(scenario, groups, pairs, main, ending)
     groups.doubt = groups.doubt + one_short(scenario, found, groups.standing / at_least(1e-30, groups.rate))
     return groups
 

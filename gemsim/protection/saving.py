@@ -52,8 +52,16 @@ def kept_share(
     Restarts per second of running: `roll_back`, and `keep` that lose nothing but begin the clock of saves anew; of
     these `carried` (all, where not given) take work on that no save holds yet. A save counts `lag` seconds after it.
     """
+    lost = lost_work(tau, delta, roll_back=roll_back, keep=keep, lag=lag, carried=carried)
+    return 1.0 - stalled_share(tau, delta, ending=roll_back + keep) - roll_back * lost
+
+
+def lost_work(
+    tau: float, delta: float, *, roll_back: float, keep: float, lag: float = 0.0, carried: float | None = None
+) -> float:
+    """Mean seconds of work that a roll-back finds in no save; arguments as `kept_share` has them."""
     ending = roll_back + keep
-    begun = -expm1(-ending * (tau + delta + lag))
-    going = begun * (keep if carried is None else carried)
-    lost = not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - either(ending > 0.0, lambda: going / ending, float))
-    return 1.0 - stalled_share(tau, delta, ending=ending) - roll_back * lost
+    going = -expm1(-ending * (tau + delta + lag)) * (keep if carried is None else carried)
+    return not_durable(tau, delta, ending=ending, lag=lag) / (
+        1.0 - either(ending > 0.0, lambda: going / ending, float)
+    )
