@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from gemsim.analytic.expected import standing_still
 from gemsim.analytic.groups import Groups
-from gemsim.analytic.pairs import Fall
 from gemsim.analytic.saves import not_durable
 from gemsim.protection.arrays import at_least, at_most, everywhere
 from gemsim.protection.checkpoint import NEVER, Checkpoint
+from gemsim.protection.pairs import Fall
 from gemsim.protection.reach import Branch
 from gemsim.protection.saving import lost_work
 from gemsim.protection.stripe import MemberStripe, PageStripe
@@ -21,8 +21,9 @@ UNSURE = 0.5  # of the rate of pairs: three that meet, and whom the second strik
 def add_pairs(
     scenario: Scenario, groups: Groups, pairs: Sequence[Fall], main: Checkpoint | None, ending: float
 ) -> None:
-    """`ending`: restarts per second, which begin all saves anew. Falls to the main tier are roll-backs in place of restarts that keep the state; those to the start of the job are
-    counted apart; all others lose the work since the older version. First order."""
+    """Falls to the main tier are roll-backs in place of restarts that keep the state; those to the start of the job are
+    counted apart; all others lose the work since the older version. First order. `ending`: restarts per second, which
+    begin all saves anew."""
     for pair in pairs:
         groups.falls = groups.falls + pair.rate * pair.failures
         if pair.number < 0:

@@ -93,8 +93,8 @@ def _times(branch: Branch, factor: float) -> Branch:
 
 
 def _retrieval(scenario: Scenario, branch: Branch, saved: float, again: float) -> float:
-    """Mean seconds in which an interruption retrieves state, the last part of its recovery, which failures begin `again` so
-    often per second.
+    """Mean seconds in which an interruption retrieves state, the last part of its recovery, which failures begin anew,
+    `again` so often per second.
 
     Every interruption completes it once; `saved`: what a stop of its own for a row remap adds to it.
     """

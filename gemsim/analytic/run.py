@@ -20,7 +20,6 @@ from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import expected, outcomes, reset_share, serving, standing_still
 from gemsim.analytic.groups import Groups, Interrupted, Solved, Told
 from gemsim.analytic.lengths import lengths
-from gemsim.analytic.pairs import Fall, falls, meet
 from gemsim.analytic.planned import add_planned, failures_of
 from gemsim.analytic.refusals import refuse
 from gemsim.analytic.remaps import Stops
@@ -34,6 +33,7 @@ from gemsim.analytic.waits import Waits
 from gemsim.errors import NotCovered
 from gemsim.protection.arrays import anywhere, at_least, either, exp
 from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.pairs import Fall, falls, meet
 from gemsim.protection.reach import Branch
 from gemsim.protection.tier import START
 from gemsim.scenario import Scenario

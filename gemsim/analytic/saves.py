@@ -17,6 +17,7 @@ from gemsim.protection.saving import stalled_share as stalled_share
 from gemsim.protection.timeline import Stall
 from gemsim.scenario import Scenario
 
+
 def cut_off_writes(tau: float, delta: float, *, roll_back: float, keep: float, lag: float, saved: float = 0.0) -> float:
     """Factor on the effective time, beside e^(-roll_back lag), of restarts that keep the state and cut off a write.
 

@@ -51,7 +51,7 @@ def interval_beside(delta: float, rate: float, *, keep: float, lag: float = 0.0)
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         nearer = lost(left) <= lost(right)
         low, high = either(nearer, lambda: low, lambda: left), either(nearer, lambda: right, lambda: high)  # noqa: B023
-    best = longest * SHORTEST ** ((low + high) / 2.0)
+    best: float = longest * SHORTEST ** ((low + high) / 2.0)
     return either(keep * (longest + delta) > MATTERS, lambda: best, lambda: longest)
 
 

@@ -62,6 +62,4 @@ def lost_work(
     """Mean seconds of work that a roll-back finds in no save; arguments as `kept_share` has them."""
     ending = roll_back + keep
     going = -expm1(-ending * (tau + delta + lag)) * (keep if carried is None else carried)
-    return not_durable(tau, delta, ending=ending, lag=lag) / (
-        1.0 - either(ending > 0.0, lambda: going / ending, float)
-    )
+    return not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - either(ending > 0.0, lambda: going / ending, float))

@@ -15,6 +15,7 @@ from gemsim.protection.arrays import anywhere, at_least, either, everywhere, who
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.interval import interval_beside
 from gemsim.protection.kinds import Job
+from gemsim.protection.pairs import falls as falls_of_pairs
 from gemsim.protection.reach import Branch, branches
 from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.stripe import MemberStripe, PageStripe
@@ -67,7 +68,8 @@ def timeline(platform: Platform, tiers: Sequence[Tier]) -> Timeline:
 
 
 def _pairs(job: Job, found: tuple[Branch, ...], number: int, times: Restart, spares: SparesPlan) -> float:
-    """Failures per second that roll back to this tier because a stripe is still lacking what another has taken."""
+    """Failures per second that roll back to this tier because a stripe, or copies on other hosts and disks, still lack
+    what another has taken. Of stripes those that meet in the recovery alone."""
     stripes = [t.cadence.encode for t in job.tiers if isinstance(t, (PageStripe, MemberStripe))]
 
     def seconds(branch: Branch) -> float:
@@ -75,8 +77,10 @@ def _pairs(job: Job, found: tuple[Branch, ...], number: int, times: Restart, spa
         waiting = max(activation, times.device_wait(branch.action))
         return branch.kind.detect.mean + waiting + times.seconds(branch.damage) + branch.recovery + sum(stripes)
 
-    pairs = double.falls(found, job.tiers, job.platform.grid, seconds)
-    return sum(pair.rate for pair in pairs if pair.number == number)
+    if any(isinstance(tier, MemberStripe) for tier in job.tiers):
+        pairs = double.falls(found, job.tiers, job.platform.grid, seconds)
+        return sum(pair.rate for pair in pairs if pair.number == number)
+    return sum(pair.rate for pair in falls_of_pairs(job, found, seconds) if pair.number == number)
 
 
 def _fallen(job: Job, found: tuple[Branch, ...], number: int, times: Restart, spares: SparesPlan) -> float:

@@ -65,27 +65,27 @@ def test_a_job_that_saving_protects_has_no_such_note() -> None:
 
 
 def test_tiers_that_would_help_are_tried_and_told() -> None:
-    """Where a restart is free, copies of peers, a stripe and groups help; where it takes 5 min, only groups that go on
+    """Where a restart is free all of them help; where it takes 5 min, only groups that go on
     without the lost one. Simulated and in closed form: they agree but for chance where the closed form says so.
 
-    Two copies in CPU memory hang on chance here: two hosts lost within one step, about once in two days, send the job
-    to its start, since no failure alone reaches the store."""
+    Two hosts lost within one step, about once in two days, fall to the store, where `optimal` saves for these
+    pairs."""
     free = {one.what.split()[0]: one for one in remedies(LOADED, {}, seed=1)}
     slow = {one.what.split()[0]: one for one in remedies(LOADED, {"restart.process": "5 min"}, seed=1)}
     assert set(free) == set(slow) == {"copies", "a", "two", "replica"}
-    assert all((free[what].simulated or 0.0) > 0.5 for what in ("copies", "a", "replica"))
+    assert all((one.simulated or 0.0) > 0.5 for one in free.values())
     assert {what for what, one in slow.items() if (one.simulated or 0.0) > 0.5} == {"replica"}
-    told = [one for what, one in (*free.items(), *slow.items()) if what != "two"]
-    sure = [one for one in told if one.error is not None and one.error < 0.1]
-    assert len(sure) == 4
+    sure = [one for one in (*free.values(), *slow.values()) if one.error is not None and one.error < 0.1]
+    assert len(sure) == 5
     for one in sure:
         assert one.simulated == pytest.approx(one.ettr, abs=0.06)  # two short runs
 
 
 def test_a_remedy_keeps_its_saves_on_the_wall_clock() -> None:
-    """Without that restarts which keep the state would begin the interval anew, and no save would ever come."""
+    """Without that restarts which keep the state would begin the interval that is best without them anew, and hardly a
+    save would ever come."""
     tiers = [{"peer_copy": {}}, {"checkpoint": {"target": "remote", "mode": "sync", "write": "40 s", "read": "0 s",
-                                                "interval": "optimal"}}]  # fmt: skip
+                                                "interval": "638 s"}}]  # fmt: skip
     anew = job(protection=tiers, restart__mode="in_process")
     row = simulate(anew, seed=1, replication=0)
     (peers, *_) = remedies(LOADED, {}, seed=1)

@@ -9,9 +9,9 @@ import pytest
 
 from gemsim.analytic import anew
 from gemsim.analytic.copies import one_short
-from gemsim.analytic.pairs import falls
 from gemsim.analytic.run import predict
 from gemsim.protection.damage import Damage, Nature
+from gemsim.protection.pairs import falls
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 from tests.engine.small import RETRY, run, scenario

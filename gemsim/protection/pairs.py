@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 from gemsim.protection.arrays import anywhere, at_least, at_most, either, everywhere, expm1, is_array
 from gemsim.protection.checkpoint import NEVER, Checkpoint
@@ -21,12 +21,25 @@ from gemsim.protection.reach import Branch
 from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.stripe import MemberStripe, PageStripe
 from gemsim.protection.tier import START, Moment, Platform, Tier
-from gemsim.scenario import Scenario
+from gemsim.protection.timeline import Timeline
 
 PLACES = 64  # of the second failure that are looked at
 GOLDEN = 0.6180339887498949  # spreads them evenly
 
 Seconds = Callable[[Branch], float]
+
+
+class Protected(Protocol):
+    """A job and its tiers, whatever else is known of it."""
+
+    @property
+    def platform(self) -> Platform: ...
+
+    @property
+    def timeline(self) -> Timeline: ...
+
+    @property
+    def tiers(self) -> tuple[Tier, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +55,7 @@ class Fall:
 _KNOWN: deque[tuple[tuple[Tier, ...], Platform, dict[object, int]]] = deque(maxlen=16)
 
 
-def _known(scenario: Scenario) -> dict[object, int]:
+def _known(scenario: Protected) -> dict[object, int]:
     """What tiers like these on such a platform have answered before: rates and times of failures do not change it."""
     tiers, platform = scenario.tiers, scenario.platform
     if any(is_array(tier.every) for tier in tiers if isinstance(tier, Checkpoint)):
@@ -58,7 +71,7 @@ def _known(scenario: Scenario) -> dict[object, int]:
 class _Asked:
     """What the tiers answer in the middle of a step, by the depth of who recovers; the start is the deepest."""
 
-    scenario: Scenario
+    scenario: Protected
     moment: Moment = field(init=False)
     known: dict[object, int] = field(init=False)
 
@@ -82,7 +95,7 @@ class _Asked:
         return self.known[key]
 
 
-def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lacking: float = 0.0) -> tuple[Fall, ...]:
+def falls(scenario: Protected, found: Sequence[Branch], still: Seconds, *, lacking: float = 0.0) -> tuple[Fall, ...]:
     """All pairs that fall deeper than either failure alone. `still`: seconds that a recovery takes; `lacking`: that a
     replaced node is waited for on top of that.
 
@@ -118,7 +131,7 @@ def falls(scenario: Scenario, found: Sequence[Branch], still: Seconds, *, lackin
     )
 
 
-def meet(scenario: Scenario) -> bool:
+def meet(scenario: Protected) -> bool:
     """Whether there is a tier that a second failure can defeat, and all failures are looked at."""
     tiers = scenario.tiers
     return any(_holds(tier) for tier in tiers) and not any(isinstance(tier, ReplicaGroup) for tier in tiers)
@@ -130,7 +143,7 @@ def _with_hits(seconds: float, rate: float) -> float:
     return either(often > 1e-9, lambda: expm1(often) / rate, lambda: seconds)
 
 
-def _held_by(scenario: Scenario, depth: int) -> Iterator[tuple[int, float]]:
+def _held_by(scenario: Protected, depth: int) -> Iterator[tuple[int, float]]:
     """(tier, probability) of the tier of this depth, and of those in the store behind it where its copy is bad."""
     left = 1.0
     for tier in scenario.tiers[depth:]:
@@ -193,7 +206,7 @@ def _short(
             yield to, 1.0 / len(places)
 
 
-def _windows(scenario: Scenario, one: Damage) -> Iterator[tuple[float, tuple[tuple[int, frozenset[int]], ...]]]:
+def _windows(scenario: Protected, one: Damage) -> Iterator[tuple[float, tuple[tuple[int, frozenset[int]], ...]]]:
     """(seconds, what is missing in them) from a recovery until the next save of each tier near the job is complete."""
     pace = scenario.timeline.pace
     short = []
