@@ -106,4 +106,4 @@ def check_what_is_known() -> None:
 def test_what_tiers_answered_is_taken_for_tiers_like_them_alone() -> None:
     check_what_is_known()
     one: dict[object, int] = {}
-    must_reject(check_what_is_known, replaced("gemsim.analytic.pairs:_known", lambda original: lambda scenario: one))
+    must_reject(check_what_is_known, replaced("gemsim.protection.pairs:_known", lambda original: lambda scenario: one))
