@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gemsim.analytic.pairs import Seconds
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import Checkpoint
+from gemsim.protection.pairs import Seconds
 from gemsim.protection.placement import Placement, beside
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario

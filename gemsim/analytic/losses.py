@@ -15,7 +15,6 @@ from gemsim.analytic.chain import Hit, chance_of_loss
 from gemsim.analytic.evened import is_even
 from gemsim.analytic.expected import outcomes, standing_still
 from gemsim.analytic.hosts import hosts_lost
-from gemsim.analytic.pairs import Seconds
 from gemsim.analytic.planned import failures_of
 from gemsim.analytic.refusals import refuse
 from gemsim.analytic.run import interrupted, lacking_seconds
@@ -24,6 +23,7 @@ from gemsim.analytic.waiting import waiting
 from gemsim.errors import NotCovered
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.damage import Grid
+from gemsim.protection.pairs import Seconds
 from gemsim.protection.reach import Branch
 from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.protection.stripe import MemberStripe
