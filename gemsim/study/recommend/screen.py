@@ -30,7 +30,7 @@ from gemsim.units import parse
 Ints = NDArray[np.int64]
 Texts = NDArray[np.object_]
 Mask = NDArray[np.bool_]
-Losses = Callable[[Scenario, Mapping[int, Any]], Floats]
+Losses = Callable[[Scenario, Mapping[int, Any], Any], Floats]
 OWN = ("value", "memory_overhead", "step_overhead", "spare_nodes", "interval_s", "survivable_burst_pages")
 LOSSES = "unrecoverable_analytic"
 CANNOT = "infeasible: "  # before the reason of a point that cannot exist, against one without a form
@@ -41,7 +41,7 @@ MOST_ALONE = 20_000  # points that go one by one: some minutes
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What the screening asks of the model; `losses` gives unrecoverable losses per run at steps between saves by
-    tier, if anything asks for them."""
+    tier and spare nodes, if anything asks for them."""
 
     build: Callable[[StudySpec], Scenario]
     describe: Callable[[Scenario], Mapping[str, Any]]
@@ -189,7 +189,7 @@ def look(
     columns |= {name: np.broadcast_to(v, shape).ravel() for name, v in _own(spec, scenario, one, tools, table).items()}
     if losses:
         along = {tier: columns[f"every_{tier}"] for tier in every}
-        lost = np.nan if tools.losses is None else tools.losses(scenario, along)
+        lost = np.nan if tools.losses is None else tools.losses(scenario, along, columns["spare_nodes"])
         columns[LOSSES] = np.broadcast_to(lost, (one.points,))
     columns["value"] = np.asarray(sought.twin(columns["ettr_analytic"], spec, spares=columns["spare_nodes"]))
     return Looked(one.number, scenario.id, columns, reasons.ravel(), modelled=known)

@@ -14,7 +14,7 @@ from gemsim.analytic.screen import screen
 from gemsim.errors import Infeasible, NotCovered
 from gemsim.results.estimate import Floats
 from gemsim.scenario import Scenario, build, describe
-from gemsim.scenario.vary import with_every
+from gemsim.scenario.vary import with_every, with_spares
 from gemsim.study.recommend.screen import Tools
 
 
@@ -26,14 +26,13 @@ def lost_per_run(scenario: Scenario) -> float:
         return math.nan
 
 
-def lost_along(scenario: Scenario, every: Mapping[int, Any]) -> Floats:
-    """The same at each point, by steps between saves (NaN: a point that cannot be) by number of the tier.
+def lost_along(scenario: Scenario, every: Mapping[int, Any], spares: Any) -> Floats:
+    """The same at each point, by steps between saves (NaN: a point that cannot be) by number of the tier, and by hot
+    spares.
 
-    Where it is the same at the ends of all ranges it is the same within; hot spares do not change it.
+    Where it is the same at the ends of all ranges it is the same within.
     """
-    if not every:
-        return np.array(lost_per_run(scenario))
-    steps = np.column_stack([np.asarray(one, dtype=float).ravel() for one in every.values()])
+    steps = np.column_stack([np.asarray(one, dtype=float).ravel() for one in (*every.values(), spares)])
     able = np.isfinite(steps).all(axis=1)
     rows, place = np.unique(steps[able], axis=0, return_inverse=True)
     found = np.full(len(steps), math.nan)
@@ -45,9 +44,11 @@ def lost_along(scenario: Scenario, every: Mapping[int, Any]) -> Floats:
     return found
 
 
-def _lost(scenario: Scenario, numbers: tuple[int, ...], steps: Any) -> float:
+def _lost(scenario: Scenario, numbers: tuple[int, ...], row: Any) -> float:
+    *steps, spares = (int(number) for number in row)
+    other = with_spares(scenario, spares - scenario.fleet.spares.nodes + scenario.fleet.spares.hot)
     try:
-        return lost_per_run(with_every(scenario, {tier: int(n) for tier, n in zip(numbers, steps, strict=True)}))
+        return lost_per_run(with_every(other, dict(zip(numbers, steps, strict=True))) if numbers else other)
     except Infeasible:
         return math.nan
 
