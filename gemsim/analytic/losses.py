@@ -63,6 +63,8 @@ def losses(scenario: Scenario) -> Losses:
     if scenario.shrunk is not None or any(isinstance(tier, ReplicaGroup) for tier in scenario.tiers):
         raise NotCovered("groups that are out while the job runs on are not in the form of losses")
     found, _ = piled_up(scenario, failures_of(outcomes(scenario)))
+    if not _chained(scenario) and all(branch.tier != START for branch in found):
+        return Losses(0.0, 0.0, "exact", 0.0)
     scenario, lacking = _waited(scenario, found)
     seconds_of: Seconds = partial(_still, scenario, lacking)
     still = math.fsum(b.rate * seconds_of(b) for b in found)
@@ -138,11 +140,8 @@ class Chained:
     off: float
 
 
-def _chain(
-    scenario: Scenario, found: Sequence[Branch], seconds: float, running: float, still: Seconds
-) -> Chained | None:
-    """What several failures make of the tiers that redundancy on several nodes makes; None where there are none, or
-    something behind them never fails."""
+def _spread(scenario: Scenario) -> tuple[list[Tier], float]:
+    """The tiers that redundancy on several nodes makes, and the chance that nothing behind them holds."""
     behind = 1.0
     spread: list[Tier] = []
     for tier in scenario.tiers:
@@ -155,6 +154,20 @@ def _chain(
                 behind *= tier.invalid
             else:
                 spread.append(tier)
+    return spread, behind
+
+
+def _chained(scenario: Scenario) -> bool:
+    """Whether failures that follow one another can lose everything."""
+    spread, behind = _spread(scenario)
+    return bool(spread) and behind > 0.0
+
+
+def _chain(
+    scenario: Scenario, found: Sequence[Branch], seconds: float, running: float, still: Seconds
+) -> Chained | None:
+    """What several failures make of these tiers; None where there are none, or something behind them never fails."""
+    spread, behind = _spread(scenario)
     if not spread or behind == 0.0:
         return None
     if len(spread) > 1:

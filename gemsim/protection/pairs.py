@@ -5,11 +5,12 @@ One idea: the tiers themselves are asked what they make of both together. First 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations
+from math import inf
 from typing import Any, Protocol
 
 from gemsim.protection.arrays import anywhere, at_least, at_most, either, everywhere, expm1, is_array
@@ -52,19 +53,45 @@ class Fall:
     failures: int
 
 
-_KNOWN: deque[tuple[tuple[Tier, ...], Platform, dict[object, int]]] = deque(maxlen=16)
+Shares = tuple[tuple[int, float], ...]
+"""(depth, share of the places of the second failure) where it falls so deep."""
 
 
-def _known(scenario: Protected) -> dict[object, int]:
-    """What tiers like these on such a platform have answered before: rates and times of failures do not change it."""
-    tiers, platform = scenario.tiers, scenario.platform
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What tiers have answered: depths by damage, and shares by damage and what came before it."""
+
+    depths: dict[object, int] = field(default_factory=dict)
+    shares: dict[object, Shares] = field(default_factory=dict)
+
+
+_KNOWN: deque[tuple[tuple[Tier, ...], Platform, _Known]] = deque(maxlen=64)
+
+
+def _known(scenario: Protected) -> _Known:
+    """What tiers like these on such a platform have answered before: rates and times do not change who recovers."""
+    tiers, platform = tuple(map(_timeless, scenario.tiers)), scenario.platform
     if any(is_array(tier.every) for tier in tiers if isinstance(tier, Checkpoint)):
-        return {}
+        return _Known()
     for before, on, known in _KNOWN:
-        if (before is tiers or before == tiers) and (on is platform or on == platform):
+        if (on is platform or on == platform) and before == tiers:
             return known
-    _KNOWN.append((tiers, platform, {}))
+    _KNOWN.append((tiers, platform, _Known()))
     return _KNOWN[-1][2]
+
+
+def _timeless(tier: Tier) -> Tier:
+    """A checkpoint without its times: where its copies lie says what it survives, and whether it is written at all."""
+    if not isinstance(tier, Checkpoint):
+        return tier
+    if everywhere(tier.every >= NEVER):
+        every: Any = NEVER
+    else:
+        every = tier.every if anywhere(tier.every >= NEVER) else 1
+    return replace(
+        tier, every=every, blocked=0.0, lag=0.0, read=0.0, fetch=0.0, invalid=0.0, notice=0.0, keep_seconds=inf,
+        keep_count=0, wall_anchor=False, memory=0.0,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -73,7 +100,7 @@ class _Asked:
 
     scenario: Protected
     moment: Moment = field(init=False)
-    known: dict[object, int] = field(init=False)
+    known: _Known = field(init=False)
 
     def __post_init__(self) -> None:
         self.known = _known(self.scenario)
@@ -87,12 +114,33 @@ class _Asked:
     def depth(self, damage: Damage, missing: tuple[tuple[int, frozenset[int]], ...] = ()) -> int:
         """Of the tier that recovers this; `missing`: hosts that a tier's newest version lacks."""
         key = damage, missing
-        if key not in self.known:
+        if key not in self.known.depths:
             moment = replace(self.moment, missing=dict(missing)) if missing else self.moment
             name = decide(self.scenario.tiers, damage, moment, self.scenario.platform).plan.tier
             numbers = (tier.number for tier in self.scenario.tiers if tier.name == name)
-            self.known[key] = len(self.scenario.tiers) if name == START else next(numbers, -1)
-        return self.known[key]
+            self.known.depths[key] = len(self.scenario.tiers) if name == START else next(numbers, -1)
+        return self.known.depths[key]
+
+    def met(self, one: Damage, other: Damage, depth: int) -> Shares:
+        """Where both together fall deeper than each."""
+        key = one, other, depth
+        if key not in self.known.shares:
+            base = max(depth, self.depth(other))
+            self.known.shares[key] = self._deeper(base, other, lambda moved: self.depth(one.join(moved)))
+        return self.known.shares[key]
+
+    def short(self, other: Damage, missing: tuple[tuple[int, frozenset[int]], ...]) -> Shares:
+        """The same of a failure that finds versions with hosts missing."""
+        key = other, missing
+        if key not in self.known.shares:
+            base = self.depth(other)
+            self.known.shares[key] = self._deeper(base, other, lambda moved: self.depth(moved, missing))
+        return self.known.shares[key]
+
+    def _deeper(self, base: int, other: Damage, depth: Callable[[Damage], int]) -> Shares:
+        places = _places(other, self.scenario.platform.grid)
+        ends = Counter(depth(moved) for moved in places)
+        return tuple((to, count / len(places)) for to, count in ends.items() if to > base)
 
 
 def falls(scenario: Protected, found: Sequence[Branch], still: Seconds, *, lacking: float = 0.0) -> tuple[Fall, ...]:
@@ -164,10 +212,10 @@ def _ends(
     """
     ends: dict[tuple[int, int], float] = {}
     for other, (of_all, on_wall) in others.items():
-        for to, share in _met(asked, damage, other, depth):
+        for to, share in asked.met(damage, other, depth):
             ends[to, 2] = ends.get((to, 2), 0.0) + seconds * on_wall * share
         for window, missing in _windows(asked.scenario, damage):
-            for to, share in _short(asked, other, missing):
+            for to, share in asked.short(other, missing):
                 ends[to, 1] = ends.get((to, 1), 0.0) + window * of_all * share
     return ends
 
@@ -182,28 +230,6 @@ def _count(sums: dict[Any, list[float]], key: Any, rate: float, part: float) -> 
     total = sums.setdefault(key, [0.0, 0.0])
     total[0] = total[0] + rate
     total[1] = total[1] + part
-
-
-def _met(asked: _Asked, one: Damage, other: Damage, depth: int) -> Iterator[tuple[int, float]]:
-    """(depth, share of the places of the second) where both together fall deeper than each."""
-    base = max(depth, asked.depth(other))
-    places = _places(other, asked.scenario.platform.grid)
-    for moved in places:
-        to = asked.depth(one.join(moved))
-        if to > base:
-            yield to, 1.0 / len(places)
-
-
-def _short(
-    asked: _Asked, other: Damage, missing: tuple[tuple[int, frozenset[int]], ...]
-) -> Iterator[tuple[int, float]]:
-    """The same of a failure that finds versions with hosts missing."""
-    base = asked.depth(other)
-    places = _places(other, asked.scenario.platform.grid)
-    for moved in places:
-        to = asked.depth(moved, missing)
-        if to > base:
-            yield to, 1.0 / len(places)
 
 
 def _windows(scenario: Protected, one: Damage) -> Iterator[tuple[float, tuple[tuple[int, frozenset[int]], ...]]]:
@@ -232,6 +258,7 @@ def _largest(values: Iterable[float]) -> float:
     return reduce(at_least, values, 0.0)
 
 
+@lru_cache(maxsize=1024)
 def _places(damage: Damage, grid: Grid) -> list[Damage]:
     """The failure at evenly spread places of the job."""
     units = [unit for unit, _ in damage.lost] + (["node"] if damage.hosts or damage.disks else [])

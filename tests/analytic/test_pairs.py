@@ -11,7 +11,7 @@ from gemsim.analytic import anew
 from gemsim.analytic.copies import one_short
 from gemsim.analytic.run import predict
 from gemsim.protection.damage import Damage, Nature
-from gemsim.protection.pairs import falls
+from gemsim.protection.pairs import _Known, falls
 from gemsim.protection.reach import Branch
 from gemsim.scenario import Scenario
 from tests.engine.small import RETRY, run, scenario
@@ -105,5 +105,5 @@ def check_what_is_known() -> None:
 
 def test_what_tiers_answered_is_taken_for_tiers_like_them_alone() -> None:
     check_what_is_known()
-    one: dict[object, int] = {}
+    one = _Known()
     must_reject(check_what_is_known, replaced("gemsim.protection.pairs:_known", lambda original: lambda scenario: one))
