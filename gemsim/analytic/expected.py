@@ -112,7 +112,7 @@ def _joined(found: Sequence[Branch], waits: Sequence[float], covering: Mapping[N
             continue
         if first not in worse:
             worse[first] = sum(b.rate for b in wall if b.number > first or b.tier == START)
-        total += branch.rate * -expm1(-worse[first] * (wait + branch.recovery))
+        total = total + branch.rate * -expm1(-worse[first] * (wait + branch.recovery))
     return total
 
 

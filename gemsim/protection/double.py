@@ -45,7 +45,7 @@ def falls(found: Sequence[Branch], tiers: Sequence[Tier], grid: Grid, seconds: C
                 key = one.damage.lost, other.damage.lost
                 if key not in known:
                     known[key] = _fatal(stripe, key[0], key[1], grid)
-                rate += one.rate * seconds(one) * other.rate * known[key]
+                rate = rate + one.rate * seconds(one) * other.rate * known[key]
         later = (tier for tier in tiers if isinstance(tier, Checkpoint) and tier.number > stripe.number)
         following = next(later, None)
         if anywhere(rate > 0.0):

@@ -49,7 +49,7 @@ def with_intervals(job: Job, times: Restart, spares: SparesPlan) -> tuple[tuple[
         found = branches(held)
         reach = reaching(found, tier.number) + _fallen(held, found, tier.number, times, spares)
         pairs = 0.0 if everywhere(reach > 0.0) else _pairs(held, found, tier.number, times, spares)
-        reach += pairs * (reach <= 0.0)
+        reach = reach + pairs * (reach <= 0.0)
         optimal = not anywhere(tier.every > 0)
         keep = at_least(0.0, restarting(found, tier.number) - pairs)
         tiers[place] = one = replace(tier, every=best_every(job.timeline, tier, reach, keep)) if optimal else tier

@@ -49,6 +49,10 @@ AGEING = (
     "mix: llama3-2024, scale: 8, classes: [{name: worn, scope: gpu, rate: 1 / 1000 gpu d, action: reset, "
     "detect: 1 min, law: {kind: weibull, shape: 0.7}}]"
 )
+SPOT = (
+    "classes: [{name: preempted, scope: node, rate: 1 / 7 node d, detect: 20 s, action: replace, repair: 30 min}, "
+    "{name: software, scope: process, rate: 1 / 1 d, gpus: 512, detect: 30 s, action: restart_app}]"
+)
 
 
 def study(
@@ -89,6 +93,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "stripes across nodes": {"tiers": (RETRY, NODES, STORE), "cadence": 6},
     "both stripes, replicas and a store": {"tiers": (RETRY, GEM, NODES, HOST, STORE), "cadence": 2},
     "all processes exit": {"tiers": (HOST, STORE), "mode": "all_processes"},
+    "spot nodes": {"tiers": (HOST, STORE), "mode": "all_processes", "failures": SPOT},
     "a holder, a synchronous save": {"tiers": (GEM, SYNC), "mode": "holder"},
     "saves on the wall clock": {"tiers": (RETRY, GEM, STORE + ", anchor: wall")},
     "the last two are kept": {"tiers": (RETRY, HOST, STORE + ", keep: 2"), "failures": SILENT},
