@@ -79,7 +79,8 @@ def shadows(table: Screened, require: Mapping[str, Requirement], sought: Sought)
 
 
 def nearest(table: Screened, require: Mapping[str, Requirement], sought: Sought) -> Nearest | None:
-    """The row whose largest miss, as a share of its bound, is least; of equal ones the best. None without rows."""
+    """The row whose largest miss is least, each measured by how far its column reaches over the space; of equal ones
+    the best. None without rows."""
     if not len(table.flat):
         return None
     worst = np.zeros(len(table.flat))
@@ -105,8 +106,11 @@ def missed_in(row: Mapping[str, Any], require: Mapping[str, Requirement]) -> tup
 
 
 def _missed(numbers: Floats, bound: Requirement) -> Floats:
-    """How far beyond a bound, as a share of it; a number that is not known is farther than any."""
+    """How far beyond a bound, as a share of the reach of the column over the space with the bound in it; a number that
+    is not known is farther than any."""
     beyond = numbers - bound.value if bound.op in ("<=", "<") else bound.value - numbers
-    short = np.where(np.isnan(numbers), np.inf, np.maximum(beyond, 0.0) / max(abs(bound.value), 1e-12))
+    known = numbers[np.isfinite(numbers)]
+    reach = max(known.max(initial=bound.value) - known.min(initial=bound.value), 1e-12)
+    short = np.where(np.isnan(numbers), np.inf, np.maximum(beyond, 0.0) / reach)
     strict = (bound.op in ("<", ">")) & (beyond == 0.0)
     return np.asarray(np.where(strict, 1e-12, short))

@@ -118,7 +118,16 @@ def test_the_nearest_misses_least_of_its_bounds() -> None:
     require = {"memory_overhead": HALF, "survivable_burst_pages": Requirement(">=", 63.0)}
     found = nearest(table, require, GOODPUT)
     assert found is not None
-    assert found.row == 0  # misses by 20 % and 84 %, the others by 100 % and 300 %
+    assert found.row == 1  # misses by a third and a seventeenth of what there is; the others by all of one of them
     assert [(miss.column, miss.value) for miss in found.misses] == [
-        ("memory_overhead", 0.006), ("survivable_burst_pages", 10.0),
+        ("memory_overhead", 0.010), ("survivable_burst_pages", 60.0),
     ]  # fmt: skip
+
+
+def test_a_narrow_bound_is_no_reason_to_give_up_the_other() -> None:
+    """A hundred times a bound of nearly nothing is still nearly nothing."""
+    table = made(2, step_overhead=[0.001, 0.00002], ettr_analytic=[0.96, 0.10])
+    require = {"step_overhead": Requirement("<=", 0.00001), "ettr_analytic": Requirement(">=", 0.99)}
+    found = nearest(table, require, GOODPUT)
+    assert found is not None
+    assert found.row == 0
