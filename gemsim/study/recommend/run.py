@@ -54,18 +54,12 @@ def recommend(
     `base` is the plan of a sweep of the study, whose points are not used. Raises GemsimError where the study decides
     nothing or no point of the space can exist.
     """
-    if loaded.spec.decide is None:
-        raise GemsimError(
-            f"{loaded.tree.file}:1:1: decide: missing; the decision variables with their values; add e.g. "
-            "decide: {variables: {protection.stripe.k: [16, 32]}}"
-        )
+    _refuse_nothing(loaded)
     clock = _Clock()
     sought, require = _sought(loaded, base.seed), loaded.spec.require
     with Pools(jobs) as pools:
         with clock.stage("screened"):
-            table = screened(loaded, _structures(loaded), tools, sought, columns=wanted(require, sought))
-        if not len(table.flat) and not table.open:
-            raise GemsimError(f"no design of the space can exist; {_first(table)}")
+            table = _table(loaded, tools, sought)
         with clock.stage("chosen"):
             rows = np.flatnonzero(met(table, require, sought))
             front = pareto(rows, table, sought) if len(rows) else []
@@ -100,6 +94,23 @@ def recommend(
     )
     write_text(folder / "recommend.json", json.dumps(to_json(answer), indent=2, ensure_ascii=False) + "\n")
     return answer
+
+
+def _refuse_nothing(loaded: LoadedStudy) -> None:
+    """Raises GemsimError where the study decides nothing."""
+    if loaded.spec.decide is None:
+        raise GemsimError(
+            f"{loaded.tree.file}:1:1: decide: missing; the decision variables with their values; add e.g. "
+            "decide: {variables: {protection.stripe.k: [16, 32]}}"
+        )
+
+
+def _table(loaded: LoadedStudy, tools: Tools, sought: Sought) -> Screened:
+    """Every point of the space by the closed form. Raises GemsimError where none can exist."""
+    table = screened(loaded, _structures(loaded), tools, sought, columns=wanted(loaded.spec.require, sought))
+    if not len(table.flat) and not table.open:
+        raise GemsimError(f"no design of the space can exist; {_first(table)}")
+    return table
 
 
 def _structures(loaded: LoadedStudy) -> list[Structure]:
