@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import cast
 
-from gemsim.protection import double
 from gemsim.protection.arrays import anywhere, at_least, either, everywhere, whole
 from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.protection.interval import interval_beside
@@ -69,7 +68,7 @@ def timeline(platform: Platform, tiers: Sequence[Tier]) -> Timeline:
 
 def _pairs(job: Job, found: tuple[Branch, ...], number: int, times: Restart, spares: SparesPlan) -> float:
     """Failures per second that roll back to this tier because a stripe, or copies on other hosts and disks, still lack
-    what another has taken. Of stripes those that meet in the recovery alone."""
+    what another has taken."""
     stripes = [t.cadence.encode for t in job.tiers if isinstance(t, (PageStripe, MemberStripe))]
 
     def seconds(branch: Branch) -> float:
@@ -77,9 +76,6 @@ def _pairs(job: Job, found: tuple[Branch, ...], number: int, times: Restart, spa
         waiting = max(activation, times.device_wait(branch.action))
         return branch.kind.detect.mean + waiting + times.seconds(branch.damage) + branch.recovery + sum(stripes)
 
-    if any(isinstance(tier, MemberStripe) for tier in job.tiers):
-        pairs = double.falls(found, job.tiers, job.platform.grid, seconds)
-        return sum(pair.rate for pair in pairs if pair.number == number)
     return sum(pair.rate for pair in falls_of_pairs(job, found, seconds) if pair.number == number)
 
 

@@ -16,7 +16,7 @@ from gemsim.engine import run as engine
 from gemsim.errors import NotCovered
 from gemsim.failures.laws import duration
 from gemsim.protection.checkpoint import NEVER, Checkpoint
-from gemsim.protection.double import falls
+from gemsim.protection.pairs import falls
 from gemsim.scenario import Scenario
 from gemsim.scenario.blind import placing
 from gemsim.scenario.describe import derived
@@ -187,12 +187,12 @@ def test_pairs_are_counted_by_place() -> None:
 
     built = JOBS["stripe and cuts"]()
     found = tuple(b for b in outcomes(built) if b.kind.name == "powercut")
-    (pair,) = falls(found, built.tiers, built.platform.grid, lambda _: 600.0)
+    (pair,) = falls(built, found, lambda _: 600.0)
     rate = sum(branch.rate for branch in found)
     shares = 16 * 15 / 16**2  # upper: all in one group
     assert 0.3 * shares * rate * rate * 600.0 < pair.rate <= shares * rate * rate * 600.0
     wide = job("hot: 64", **STRIPED | {"TIERS": STRIPE.replace("m: 1", "m: 4")})
-    assert not falls(outcomes(wide), wide.tiers, wide.platform.grid, lambda _: 600.0)
+    assert not falls(wide, outcomes(wide), lambda _: 600.0)
 
 
 def test_blind_placement_costs_no_more_than_the_run() -> None:
