@@ -144,7 +144,7 @@ def _hours(option: str, text: str | None) -> float:
 def _write(folder: Path, yaml: str, text: str, analysis: object) -> list[Path]:
     """Everything is made before anything is written, and each file appears whole."""
     from gemsim.failures.logs.fit import Analysis
-    from gemsim.results.figures import fit_figure
+    from gemsim.results.figures.fit import fit_figure
     from gemsim.results.folder import locked, write_bytes
 
     assert isinstance(analysis, Analysis)

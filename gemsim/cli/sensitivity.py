@@ -109,7 +109,7 @@ def _answer(loaded: LoadedStudy, output: str, engine: bool, seed: int, replicati
 
 
 def _show(found: Sensitivity, title: str, *, as_json: bool, out: Path | None) -> None:
-    from gemsim.results.figures import tornado_figure
+    from gemsim.results.figures.tornado import tornado_figure
     from gemsim.results.folder import json_text, locked, write_bytes, write_text
     from gemsim.study.sensitivity.page import as_object, bars, render
 

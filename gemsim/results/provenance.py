@@ -19,7 +19,7 @@ _PACKAGES = ("numpy", "scipy", "simpy", "pyarrow")
 
 def record(path: Path, facts: Mapping[str, Any], *, added: int) -> None:
     """Append a run that added rows to the list in `path`; a run that added none leaves the file as it is."""
-    runs = _read(path)
+    runs = runs_of(path)
     if added or not runs:
         runs.append(
             {"when": datetime.now(UTC).isoformat(timespec="seconds"), "rows_added": added, **facts, **_software()}
@@ -27,7 +27,8 @@ def record(path: Path, facts: Mapping[str, Any], *, added: int) -> None:
         write_text(path, json.dumps({"runs": runs}, indent=2) + "\n")
 
 
-def _read(path: Path) -> list[Any]:
+def runs_of(path: Path) -> list[Any]:
+    """What `record` wrote, oldest first; nothing where there is none."""
     try:
         runs = json.loads(path.read_text())["runs"]
     except (OSError, ValueError, KeyError, TypeError):  # absent, or not ours: the rows carry seed and ids themselves

@@ -25,7 +25,7 @@ from gemsim.spec.yaml import Path, Position, Tree, dotted, read_tree
 class LoadedStudy:
     """A study that has passed all checks, with the raw tree and the positions that later errors point to.
 
-    `partial` holds the swept paths that only some variants of `compare` have.
+    `partial` holds the swept paths that only some variants of `compare` have, `content` the file as it was read.
     """
 
     path: FilePath
@@ -33,6 +33,7 @@ class LoadedStudy:
     spec: StudySpec
     partial: frozenset[str] = field(default_factory=frozenset)
     has_quick: bool = False  # whether the file has a `quick` section
+    content: bytes = field(default=b"", repr=False)
 
     @property
     def raw(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def parse_study(content: bytes, file: str | FilePath, *, quick: bool = False) ->
     if problems or spec is None:
         raise StudyError(in_order(problems))
     spec = spec.model_copy(update={"uncertain": laws})
-    return LoadedStudy(FilePath(file), form, spec, partial, bool(tree.data.get("quick")))
+    return LoadedStudy(FilePath(file), form, spec, partial, bool(tree.data.get("quick")), content)
 
 
 def _without_axes(spec: StudySpec | None, paths: frozenset[str]) -> StudySpec | None:

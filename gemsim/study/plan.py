@@ -72,7 +72,8 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, qui
         require=spec.require,
         study_text=canonical_yaml(spec),
         inputs=partial(over_inputs, loaded, MODEL, run.seed, wanted=wanted) if spec.uncertain else None,
-        facts={"study": loaded.path.name, "title": spec.title, "study_hash": study_hash(spec)},
+        facts={"study": loaded.path.name, "quick": quick, "title": spec.title, "study_hash": study_hash(spec)},
+        source=loaded.content,
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gemsim.errors import GemsimError, ResultsError
 from gemsim.results import provenance
-from gemsim.results.folder import locked, write_text, writing
+from gemsim.results.folder import json_text, locked, write_bytes, write_text, writing
 from gemsim.results.rows import RowStore, other_seeds
 from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
 from gemsim.study.design import DesignPoint
@@ -29,6 +29,8 @@ class Stopped(KeyboardInterrupt):
 
 
 AS_IT_STANDS = "the study as it stands"
+SOURCE = "source.yaml"  # the study as written: what study.yaml resolves
+FAILED = "errors/failed.json"  # scenario id to what went wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Plan:
     require: Require
     study_text: str  # the resolved study, canonical
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the provenance
+    source: bytes = field(default=b"", repr=False)  # the study file as it was read
     inputs: Callable[[Sequence[Point], Sequence[DesignPoint]], list[Point]] | None = None  # over the uncertain inputs
 
 
@@ -80,6 +83,8 @@ def sweep(
         store.clean()
         _forget_errors(folder / "errors")
         write_text(folder / "study.yaml", plan.study_text)
+        if plan.source:
+            write_bytes(folder / SOURCE, plan.source)
         kept = _kept(store, folder, plan.seed)
         tasks = _missing(points, scenarios, kept, plan.replications)
         report.begin(len(scenarios) * plan.replications, len(scenarios) * plan.replications - len(tasks))
@@ -89,6 +94,8 @@ def sweep(
         run.collect(runner, tasks)
         provenance.record(folder / "provenance.json", _facts(plan, points), added=run.added)
         failures = {id_: run.reason(id_) for id_ in run.failures}
+        if failures:
+            write_text(folder / FAILED, json_text(failures))
         summary = summarise(points, store.read(), replications=plan.replications, require=plan.require, failed=failures)
         write_text(folder / "summary.csv", to_csv(summary.rows))
         write_text(folder / "costs.csv", to_csv(summary.costs))
@@ -158,7 +165,7 @@ def _missing(
 def _forget_errors(folder: Path) -> None:
     """What failed is tried again, so its old tracebacks say nothing any more."""
     with writing(folder):
-        for old in folder.glob("*.txt"):
+        for old in (*folder.glob("*.txt"), *folder.glob("*.json")):
             old.unlink()
 
 

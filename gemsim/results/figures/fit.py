@@ -1,10 +1,8 @@
-"""Pictures. The only module that may import matplotlib."""
+"""A fitted log beside its data."""
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 from gemsim.failures.logs.fit import Analysis
 from gemsim.failures.logs.laws import Fit
 from gemsim.failures.logs.roundtrip import simulate
-from gemsim.results.estimate import Interval
+from gemsim.results.figures.canvas import canvas, png_of, svg_of
 
 Floats = NDArray[np.float64]
 
@@ -23,22 +21,7 @@ _LOGS = 200
 
 def fit_figure(analysis: Analysis) -> tuple[bytes, bytes]:
     """(SVG, PNG) of a fit beside its data: gaps of the system, events over time, counts of nodes, down times."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    # A fixed salt and no date: the same fit gives the same bytes.
-    with rc_context(
-        {
-            "svg.hashsalt": "gemsim",
-            "svg.fonttype": "none",
-            "font.size": 8,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-        }
-    ):
-        figure = Figure(figsize=(9.5, 6.5), layout="constrained")
-        FigureCanvasAgg(figure)
+    with canvas(9.5, 6.5, **{"axes.spines.top": False, "axes.spines.right": False}) as figure:
         axes = figure.subplots(2, 2)
         simulated = [
             simulate(analysis.log, analysis.model, seed=analysis.seed, replication=number)
@@ -50,10 +33,7 @@ def fit_figure(analysis: Analysis) -> tuple[bytes, bytes]:
         _down(axes[1, 1], analysis)
         log = analysis.log
         figure.suptitle(f"{log.source}: {len(log.time_h):,} events, {log.nodes:,} nodes, {log.window_h / 24:.4g} d")
-        svg, png = io.BytesIO(), io.BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-        figure.savefig(png, format="png", dpi=150, metadata={"Software": None})
-    return svg.getvalue(), png.getvalue()
+        return svg_of(figure), png_of(figure)
 
 
 def _gaps(axes: Any, analysis: Analysis, simulated: list[Floats]) -> None:
@@ -175,44 +155,3 @@ def _survival(values: Floats, x: Floats) -> Floats:
 def _positive(values: Floats) -> Floats:
     kept: Floats = values[values > 0]
     return kept
-
-
-_MOST_BARS = 16
-
-
-def tornado_figure(
-    bars: Sequence[tuple[str, Interval | None, Interval | None]], *, title: str, output: str, nominal: float
-) -> bytes:
-    """SVG of a tornado: for each input the change of the output at its low and its high quantile, with whiskers where
-    the change has an interval. The largest come first; those beyond 16 are counted in the title."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    drawn = list(bars[:_MOST_BARS])
-    left = f" ({len(bars) - len(drawn)} smaller ones left out)" if len(bars) > len(drawn) else ""
-    with rc_context({"svg.hashsalt": "gemsim", "svg.fonttype": "none", "font.size": 8}):
-        figure = Figure(figsize=(8.0, 1.2 + 0.32 * len(drawn)), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots()
-        for at, (_, low, high) in enumerate(drawn):
-            for end, color in ((low, _OTHER), (high, _FIT)):
-                _bar(axes, at, end, color)
-        axes.axvline(0.0, color=_DATA, lw=0.8)
-        axes.set_yticks(range(len(drawn)), [label for label, _, _ in drawn])
-        axes.invert_yaxis()
-        axes.set(xlabel=f"{output} less its nominal {nominal:.5g}; blue: input at its 5 % quantile, red: at 95 %")
-        axes.set_title(f"{title}{left}", fontsize=8)
-        svg = io.BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-    return svg.getvalue()
-
-
-def _bar(axes: Any, at: int, end: Interval | None, color: str) -> None:
-    """One end of an input; a cross at 0 where that run has no number."""
-    if end is None:
-        axes.plot([0.0], [at], marker="x", color=color)
-        return
-    axes.barh(at, end.value, height=0.6, color=color, alpha=0.8)
-    if math.isfinite(end.lo) and math.isfinite(end.hi):
-        axes.plot([end.lo, end.hi], [at, at], color=_DATA, lw=0.8, marker="|", markersize=4)

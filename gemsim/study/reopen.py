@@ -1,0 +1,68 @@
+"""A finished or stopped sweep again, from its folder alone: the points are built anew, nothing is simulated.
+
+So a report, a notebook and a merge see what the sweep itself saw, and a folder of another version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gemsim.errors import ResultsError
+from gemsim.results.provenance import runs_of
+from gemsim.results.rows import RowStore
+from gemsim.results.summary import Point, summarise
+from gemsim.spec.loading import parse_study
+from gemsim.study.plan import MODEL, plan
+from gemsim.study.points import realise
+from gemsim.study.sweep import FAILED, SOURCE, Plan, SweepResult
+
+AGAIN = "run gemsim sweep on the study again with --out this folder (what it holds is kept)"
+
+
+def reopen(folder: Path) -> SweepResult:
+    """The sweep that `folder` holds, with points, rows and summary.
+
+    Raises ResultsError if the folder holds none, or one whose designs this version builds otherwise.
+    """
+    asked = plan_of(folder)
+    points, _, _ = realise(asked.designs, asked.resolve, MODEL)
+    if asked.inputs is not None:
+        points = asked.inputs(points, asked.designs)
+    table = RowStore(folder / "rows").read()
+    failed = _failed(folder / FAILED)
+    _refuse_strangers(folder, points, set(table["point"].unique().to_pylist()))
+    summary = summarise(points, table, replications=asked.replications, require=asked.require, failed=failed)
+    return SweepResult(asked, folder, points, summary, failed, 0)
+
+
+def plan_of(folder: Path) -> Plan:
+    """What the last run in `folder` was asked for, from the study it keeps. ResultsError if there is none."""
+    runs = runs_of(folder / "provenance.json")
+    try:
+        content = (folder / SOURCE).read_bytes()
+    except OSError as error:
+        raise ResultsError(f"{folder}: holds no sweep ({SOURCE}: {error.strerror}); {AGAIN}") from error
+    if not runs or not content:
+        raise ResultsError(f"{folder}: holds no sweep that has ended or was stopped; {AGAIN}")
+    last = runs[-1]
+    quick = bool(last.get("quick"))
+    loaded = parse_study(content, folder / SOURCE, quick=quick)
+    return plan(loaded, seed=last.get("seed"), replications=last.get("replications"), quick=quick)
+
+
+def _failed(path: Path) -> Mapping[str, str]:
+    try:
+        found: Any = json.loads(path.read_text())
+    except (OSError, ValueError):  # absent: nothing failed
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _refuse_strangers(folder: Path, points: Sequence[Point], held: set[str]) -> None:
+    """A folder of which no design is known here was made by another version, or its study has been exchanged."""
+    known = {point.id for point in points if point.id}
+    if held and not held & known:
+        raise ResultsError(f"{folder}: none of its designs is one of this version of gemsim; {AGAIN}")
