@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, chdtri, stdtrit
+from scipy.special import betaincinv, stdtrit
+
+from gemsim.failures.logs.statistics import poisson_interval as garwood
 
 CONFIDENCE = 0.95
 FEW_REPLICATIONS = 10  # below this a t interval leans on the normal shape of the replications
@@ -98,9 +100,7 @@ def paired_ratio_interval(
 
 def poisson_interval(events: int, exposure: float, confidence: float = CONFIDENCE) -> Interval:
     """Events per unit of exposure with the exact interval of Garwood (1936)."""
-    tail = (1.0 - confidence) / 2.0
-    lo = 0.0 if events == 0 else float(chdtri(2 * events, 1.0 - tail)) / 2.0
-    hi = float(chdtri(2 * events + 2, tail)) / 2.0
+    lo, hi = garwood(events, level=confidence)
     return Interval(events / exposure, lo / exposure, hi / exposure)
 
 
