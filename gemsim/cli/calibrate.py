@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("out/profiles")
 SHOWN = 12  # differences of a check: one sample changed can move every entry
+EXAMPLES = """\b
+Examples:
+  gemsim calibrate --cpu --budget 90s
+  gemsim calibrate --gpu 0
+  gemsim calibrate --from bench.json   # made on a bare machine: python -m gemsim_kernels.bench --gpu 0 --out bench.json
+  gemsim calibrate --check cpu-amd-epyc-26-2
+"""
 
 
-@click.command()
+@click.command(epilog=EXAMPLES)
 @click.option("--cpu", is_flag=True, help="Measure the host.")
 @click.option("--gpu", type=click.IntRange(0), metavar="N", help="Measure GPU number N.")
 @click.option("--from", "source", type=click.Path(path_type=Path), help="Take the JSON of gemsim_kernels.bench.")

@@ -89,8 +89,10 @@ def links(page: Path) -> list[str]:
 
 
 def changed(text: str, diff: str) -> str:
-    """A text with the hunks of a page put in (` `, `-` and `+` lines; `@@` between hunks). AssertionError where one does
-    not fit, or fits twice."""
+    """A text with the hunks of a page put in (lines that begin with a space, - or +; @@ between hunks).
+
+    AssertionError where one does not fit, or fits twice.
+    """
     for hunk in re.split(r"^@@\n", diff, flags=re.MULTILINE):
         lines = hunk.splitlines(keepends=True)
         old = "".join(line[1:] for line in lines if line[0] in " -")

@@ -21,8 +21,14 @@ PAGE = "docs/extend.md"
 NEW = [one for one in pages.BLOCKS if one.page == PAGE and one.file and one.language != "diff"]
 CHANGES = pages.of(PAGE, "diff", files=True)
 LINES = "my-lines.yaml"
-MAPPED = {"`undo_log` (the keys": "`undo_log`, `vault` (the keys", "`undo_log`, `batches`": "`undo_log`, `vault`, `batches`"}
-MAPPED |= {"`peer_copy` (geometry": "`peer_copy`, `vault` (geometry", "`relatives` (ECRec": "`nightly`, `relatives` (ECRec"}
+MAPPED = {
+    "`undo_log` (the keys": "`undo_log`, `vault` (the keys",
+    "`undo_log`, `batches`": "`undo_log`, `vault`, `batches`",
+}
+MAPPED |= {
+    "`peer_copy` (geometry": "`peer_copy`, `vault` (geometry",
+    "`relatives` (ECRec": "`nightly`, `relatives` (ECRec",
+}
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change.file))

@@ -1,0 +1,35 @@
+"""What of the pages a test does not run, and why; and how what is run is made small. A block that is in neither fails."""
+
+from __future__ import annotations
+
+PARSED: dict[str, str] = {
+    "gemsim calibrate --cpu": "measures for minutes; tests/calibrate runs it small",
+    "gemsim calibrate --gpu": "needs a GPU",
+    "gemsim calibrate --from": "needs a file that a bench wrote; tests/calibrate makes one",
+    "gemsim validate": "a minute or more in full; `gemsim validate --quick` is run by tests/validate",
+}
+"""Commands that are only parsed: the option, file and command exist. By how the line begins."""
+
+SLOW: tuple[str, ...] = ("gemsim recommend", "gemsim bench", "gemsim sensitivity", "gemsim losses", "gemsim explain")
+"""Over a second each even when small: run by `make test-long`."""
+
+SMALL: dict[str, tuple[str, ...]] = {
+    "sweep": ("--replications", "2", "--jobs", "1"),
+    "explain": ("--replications", "2"),
+    "sensitivity": ("--quick", "--samples", "4"),
+    "losses": ("--quick", "--most", "1"),
+    "recommend": ("--quick", "--jobs", "1"),
+    "bench": ("--quick",),
+    "fit": ("--replications", "100"),
+}
+"""Options that a command gets, unless it has them."""
+
+OTHER: dict[str, str] = {
+    ". .venv/bin/activate": "the shell's own",
+    "python3 -m venv": "installs; `make run` does the same",
+    "pip install": "installs",
+}
+"""What is neither gemsim, make nor a module of ours: shown, not run. By how the line begins."""
+
+MODULES: tuple[str, ...] = ("gemsim_kernels.bench", "gemsim.cli.main", "pytest")
+"""What `python -m` may name."""

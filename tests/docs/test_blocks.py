@@ -1,0 +1,270 @@
+"""Every fenced block of every page is run, or parsed and listed in `listed.py` with the reason; none is unknown.
+
+Commands run in a folder that has the study of the README, the shipped studies and logs such as the pages speak of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib.util
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from ruamel.yaml import YAML
+
+from gemsim.cli.main import COMMANDS, NOT_BUILT, LazyGroup, cli, main
+from gemsim.study.backtest import read as backtest
+from tests.docs import listed, pages
+
+YAML_ = YAML(typ="safe")
+STUDY = "my-study.yaml"
+MAKEFILE = (pages.ROOT / "Makefile").read_text(encoding="utf-8")
+LANGUAGES = {"sh", "yaml", "python", "json", "csv", "awk", "text", "diff"}
+
+
+def lines_of(block: pages.Block) -> list[str]:
+    """The commands of a shell block, without comments and what they are piped into."""
+    joined = block.text.replace("\\\n", " ")
+    return [line.split(" | ")[0].strip() for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+
+
+SHELL = [(block, line) for block in pages.BLOCKS if block.language == "sh" for line in lines_of(block)]
+GEMSIM = [(block, line) for block, line in SHELL if line.startswith("gemsim ")]
+IN_TEXT = sorted(
+    {found for page in pages.PAGES for found in re.findall(r"`(gemsim [^`]+)`", pages.prose(page).replace("\n", " "))}
+)
+
+
+def _begins(line: str, known: tuple[str, ...] | dict[str, str]) -> bool:
+    return any(line.startswith(one) for one in known)
+
+
+def _ids(pair: Any) -> str:
+    return f"{pair[0]} {pair[1]}"
+
+
+def _full(line: str) -> bool:
+    """A line that is only parsed: listed, and not the small form of itself."""
+    return _begins(line, listed.PARSED) and "--quick" not in line
+
+
+@pytest.mark.parametrize("block", pages.BLOCKS, ids=str)
+def test_no_block_is_unknown(block: pages.Block) -> None:
+    """A block in another language needs a test here, or a line in listed.py."""
+    assert block.language in LANGUAGES, f"{block}: ```{block.language}: no test reads this language"
+    if block.language == "text":
+        assert block.info == "picture" or block.before.startswith("<!--"), f"{block}: who writes this output?"
+    if block.file:
+        assert block.page == "docs/extend.md", f"{block}: only docs/extend.md is put into a copy"
+
+
+@pytest.mark.parametrize("pair", SHELL, ids=_ids)
+def test_a_line_of_shell_is_known(pair: tuple[pages.Block, str]) -> None:
+    _, line = pair
+    words = shlex.split(line, comments=True)
+    if words[0] == "make":
+        settings = [word.partition("=")[0] for word in words[1:] if "=" in word]
+        targets = [word for word in words[1:] if "=" not in word]
+        assert targets
+        assert all(re.search(rf"^{target}:", MAKEFILE, re.MULTILINE) for target in targets)
+        assert all(re.search(rf"^{name} \?=", MAKEFILE, re.MULTILINE) for name in settings)
+    elif words[0] == "python" and words[1] == "-m":
+        assert words[2] in listed.MODULES
+        assert importlib.util.find_spec(words[2]) is not None
+    elif words[0] == "python":
+        assert (pages.ROOT / words[1]).is_file()
+    else:
+        assert words[0] == "gemsim" or _begins(line, listed.OTHER), f"{line}: run it, or list it in listed.py"
+
+
+def parsed(line: str) -> click.Context | None:
+    """A command line through click's own parser; None where it only asks for help. Raises click.UsageError."""
+    plain = re.sub(r"[\[\]…]|\.\.\.", " ", line)
+    words = shlex.split(plain, comments=True)[1:]
+    assert isinstance(cli, LazyGroup)
+    group = click.Context(cli, info_name="gemsim")
+    if words[0].startswith("-"):
+        assert words[0] in {option for one in cli.get_params(group) for option in one.opts}
+        return None
+    words = [word for word in words if word != "--debug"]
+    assert words[0] in {*COMMANDS, *NOT_BUILT, "COMMAND"}, f"no such command: {line}"
+    if words[0] == "COMMAND":
+        return None
+    command = cli.get_command(group, words[0])
+    assert command is not None
+    for word in words[1:]:
+        if not word.startswith("-") and "=" not in word and not Path(word).exists() and "/" not in word:
+            Path(word).write_text("", encoding="utf-8")
+    return command.make_context(words[0], words[1:], parent=group)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where commands run: the shipped studies, the README's study, and logs with the columns that pages name."""
+    monkeypatch.chdir(tmp_path)
+    Path("studies").symlink_to(pages.ROOT / "studies")
+    (base,) = pages.of("README.md", "yaml")
+    Path(STUDY).write_text(base.text, encoding="utf-8")
+    head = ("time_h", "node", "host", "component", "downtime_h", "level", "system", "trace", "begin")
+    rows = _outages()
+    for name in ("outages.csv", "events.csv", "lost.csv"):
+        _csv(name, [head, *rows])
+    _csv("log.csv", [("begin", "host", "component"), *sorted((row[8], row[2], row[3]) for row in rows)])
+    _csv("add_remove.csv", [("time_h", "node", "event"), *(("0", f"n{node}", "add") for node in range(60))])
+    (meta,) = pages.of("docs/fit.md", "json")
+    Path("meta.json").write_text(meta.text, encoding="utf-8")
+    return tmp_path
+
+
+def _outages() -> list[tuple[str, ...]]:
+    """300 outages on 60 nodes, with every column that the pages speak of."""
+    rng = np.random.default_rng(0)
+    found = []
+    for hour, node in zip(np.sort(rng.uniform(0, 8352, 300)), rng.integers(0, 60, 300), strict=True):
+        begin = f"2024-03-{1 + int(hour // 300):02d}T{int(hour) % 24:02d}:{int(hour * 60) % 60:02d}Z"
+        kind = "gpu" if node % 2 else "net"
+        found.append((f"{hour:.3f}", f"n{node}", f"n{node}", kind, "2.5", "Hardware Failure", "18", "p3", begin))
+    return found
+
+
+def _csv(name: str, rows: list[tuple[str, ...]]) -> None:
+    with Path(name).open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+
+
+@pytest.mark.parametrize("pair", GEMSIM, ids=_ids)
+def test_a_command_of_a_block_is_one_that_gemsim_takes(pair: tuple[pages.Block, str], folder: Path) -> None:
+    parsed(pair[1])
+
+
+@pytest.mark.parametrize("line", IN_TEXT)
+def test_a_command_in_running_text_is_one_that_gemsim_takes(line: str, folder: Path) -> None:
+    """`gemsim sweep` and `gemsim calibrate --from` are spoken of; N is a number."""
+    with contextlib.suppress(click.MissingParameter, click.BadOptionUsage):
+        parsed(re.sub(r"\bN\b", "5", line.split(" | ")[0]))
+
+
+def test_the_parser_refuses_what_does_not_exist(folder: Path) -> None:
+    for wrong in ("gemsim sweep my-study.yaml --fast", "gemsim sweep my-study.yaml --jobs none", "gemsim sweep"):
+        with pytest.raises(click.UsageError):
+            parsed(wrong)
+    with pytest.raises(AssertionError):
+        parsed("gemsim swep my-study.yaml")
+
+
+def small(line: str) -> list[str]:
+    """The words of a command with the options that make it small."""
+    words = shlex.split(line, comments=True)[1:]
+    extra = listed.SMALL.get(words[0], ())
+    for at, option in enumerate(extra):
+        if option.startswith("-") and option not in words:
+            words += [option, *(value for value in extra[at + 1 : at + 2] if not value.startswith("-"))]
+    return words + (
+        ["--quick"] if words[0] == "sweep" and words[1].startswith("studies/") and "--quick" not in words else []
+    )
+
+
+RUN = [
+    pytest.param(pair, marks=[pytest.mark.long] if _begins(pair[1], listed.SLOW) else [], id=_ids(pair))
+    for pair in {line: (block, line) for block, line in GEMSIM if not _full(line)}.values()
+    if not pair[1].startswith("gemsim validate")  # tests/validate runs it, once
+]
+
+
+@pytest.mark.parametrize("pair", RUN)
+def test_a_command_of_a_block_runs(
+    pair: tuple[pages.Block, str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(small(pair[1])) in ((0, 1) if "fit" in pair[1] else (0,)), capsys.readouterr().err
+
+
+def merged(given: dict[str, Any]) -> dict[str, Any]:
+    """Lines of a page in place of those of the README's study."""
+    (base,) = pages.of("README.md", "yaml")
+    study = {**YAML_.load(base.text), **given}
+    if "protection" in given and "sweep" not in given:
+        del study["sweep"]
+    if "fleet" in given:
+        study["cluster"].pop("spare_nodes")
+    return study
+
+
+STUDIES = [one for one in pages.BLOCKS if one.language == "yaml" and not one.file]
+
+
+@pytest.mark.parametrize("block", STUDIES, ids=str)
+def test_a_study_or_lines_of_one_pass_check(
+    block: pages.Block, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = YAML_.load(block.text)
+    with Path(STUDY).open("w", encoding="utf-8") as stream:
+        YAML_.dump(given if "title" in given else merged(given), stream)
+    assert main(["check", STUDY]) == 0, capsys.readouterr().err
+    assert "0 infeasible" in capsys.readouterr().out
+
+
+PYTHON = sorted({one.page for one in pages.BLOCKS if one.language == "python" and not one.file})
+
+
+@pytest.mark.parametrize("page", PYTHON)
+@pytest.mark.filterwarnings("ignore:.*coded by NumPy:RuntimeWarning")
+def test_the_python_of_a_page_runs_in_order(page: str, folder: Path) -> None:
+    space: dict[str, Any] = {}
+    for block in pages.of(page, "python"):
+        exec(compile(block.text, str(block), "exec"), space)
+
+
+def test_json_csv_and_awk_are_what_the_pages_say(folder: Path) -> None:
+    for block in pages.BLOCKS:
+        if block.language == "json":
+            assert json.loads(block.text)
+    (table,) = pages.of("docs/decide.md", "csv")
+    Path("run.csv").write_text(table.text, encoding="utf-8")
+    assert backtest.read_run(Path("run.csv"))
+    (script,) = pages.of("docs/decide.md", "awk")
+    if shutil.which("awk") is None:
+        pytest.skip("no awk here")
+    Path("uptime_segments.csv").write_text("start_h,end_h\n0,5\n6,9\n", encoding="utf-8")
+    subprocess.run(["bash", "-c", script.text], check=True)
+    assert list(csv.DictReader(io.StringIO(Path("opt.csv").read_text(encoding="utf-8"))))[1]["event"] == "failure"
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=pages.name)
+def test_links_and_anchors_lead_somewhere(page: Path) -> None:
+    lost = []
+    for link in pages.links(page):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in pages.anchors(target)):
+            lost.append(link)
+    assert lost == []
+
+
+def test_every_page_is_named_by_the_readme() -> None:
+    named = set(pages.links(pages.ROOT / "README.md"))
+    hidden = {"README.md", "docs/study_intro.md", "docs/formulas_intro.md"}  # the last two are parts of other pages
+    assert {pages.name(page) for page in pages.PAGES} - hidden <= named
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_has_examples_that_it_takes(command: str, folder: Path) -> None:
+    assert isinstance(cli, LazyGroup)
+    found = cli.get_command(click.Context(cli), command)
+    assert found is not None
+    examples = re.findall(r"^ *(gemsim .*)$", found.epilog or "", re.MULTILINE)
+    assert examples, f"gemsim {command} --help has no example to copy"
+    for line in examples:
+        assert line.split()[1] == command
+        parsed(line)
