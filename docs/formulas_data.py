@@ -103,7 +103,8 @@ CODES: tuple[Formula, ...] = (
     ),
     Formula(
         "Parity memory", "m · S pages of state / memory of the GPU, about m/k of the coded share",
-        "survival.worst_burst(3143, 32, 1, mapping='interleaved') * 2 * 2**20 / (80 * 2**30)", "99 * 2097152 / (80 * 2**30)", "share",
+        "survival.worst_burst(3143, 32, 1, mapping='interleaved') * 2 * 2**20 / (80 * 2**30)",
+        "99 * 2097152 / (80 * 2**30)", "share",
         ("exact", "arithmetic", "one page is one chunk", "the kept copy of a snapshot"),
     ),
 )  # fmt: skip

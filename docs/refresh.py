@@ -1,4 +1,4 @@
-"""Put the terminal output of the main job and of a recommendation between their markers.
+"""Put the terminal output of the main job, of a recommendation and of marked commands into the pages.
 
 python docs/refresh.py
 """
@@ -13,6 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from docs import outputs
+
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 STUDY = "studies/widths.yaml"
@@ -20,8 +24,6 @@ BEGIN = "<!-- output of the main job, written by docs/refresh.py -->"
 END = "<!-- end of output -->"
 PAGE = ROOT / "docs" / "decide.md"
 DECISION = "studies/recommend.yaml"
-CUT = "The front:"  # where the start of a recommendation ends
-START_OF_ONE = "<!-- start of a recommendation, written by docs/refresh.py -->"
 ALL_OF_ONE = "<!-- a recommendation, written by docs/refresh.py -->"
 END_OF_ONE = "<!-- end of the recommendation -->"
 
@@ -35,11 +37,6 @@ def recommendation(*options: str) -> str:
     """What `gemsim recommend studies/recommend.yaml --quick` prints, without the time that it took."""
     printed = _printed("recommend", DECISION, *options)
     return re.sub(r"^Took .*\n(?:  .*\n)*", "", printed, flags=re.MULTILINE)
-
-
-def start_of(printed: str) -> str:
-    """A recommendation up to the designs that were confirmed."""
-    return printed[: printed.index(CUT)].rstrip("\n") + "\n"
 
 
 def _printed(name: str, study: str, *options: str) -> str:
@@ -75,8 +72,11 @@ def refreshed(text: str, printed: str, begin: str = BEGIN, end: str = END) -> st
 
 
 if __name__ == "__main__":
-    decision = recommendation()
-    page = refreshed(README.read_text(encoding="utf-8"), output())
-    README.write_text(refreshed(page, start_of(decision), START_OF_ONE, END_OF_ONE), encoding="utf-8")
-    PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), decision, ALL_OF_ONE, END_OF_ONE), encoding="utf-8")
-    print(f"wrote {README} and {PAGE}")
+    README.write_text(refreshed(README.read_text(encoding="utf-8"), output()), encoding="utf-8")
+    PAGE.write_text(
+        refreshed(PAGE.read_text(encoding="utf-8"), recommendation(), ALL_OF_ONE, END_OF_ONE), encoding="utf-8"
+    )
+    for name in outputs.PAGES:
+        page = ROOT / name
+        page.write_text(outputs.refreshed(page.read_text(encoding="utf-8")), encoding="utf-8")
+    print("wrote README.md, docs/decide.md,", ", ".join(outputs.PAGES))

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PARTS = {"study_intro.md", "formulas_intro.md"}  # of docs/study.md and docs/formulas.md, which are written from them
 PAGES = sorted(
-    [
-        *ROOT.glob("*.md"),
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "studies").glob("**/*.md"),
-        *(ROOT / "calibration").glob("*.md"),
-    ]
+    page
+    for place in (".", "docs", "studies", "calibration")
+    for page in (ROOT / place).glob("*.md")
+    if page.name not in PARTS
 )
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
+from docs import outputs
 from gemsim.cli.main import COMMANDS, NOT_BUILT, LazyGroup, cli, main
 from gemsim.study.backtest import read as backtest
 from tests.docs import listed, pages
@@ -66,6 +67,13 @@ def test_no_block_is_unknown(block: pages.Block) -> None:
         assert block.info == "picture" or block.before.startswith("<!--"), f"{block}: who writes this output?"
     if block.file:
         assert block.page == "docs/extend.md", f"{block}: only docs/extend.md is put into a copy"
+
+
+def test_an_unknown_block_is_seen() -> None:
+    """The planted faults: a language that no test reads, an output that nobody writes."""
+    for language, before in (("toml", ""), ("text", "prints:")):
+        with pytest.raises(AssertionError):
+            test_no_block_is_unknown(pages.Block("docs/faq.md", 1, language, "", "a = 1", before))
 
 
 @pytest.mark.parametrize("pair", SHELL, ids=_ids)
@@ -129,7 +137,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _outages() -> list[tuple[str, ...]]:
     """300 outages on 60 nodes, with every column that the pages speak of."""
     rng = np.random.default_rng(0)
-    found = []
+    found: list[tuple[str, ...]] = []
     for hour, node in zip(np.sort(rng.uniform(0, 8352, 300)), rng.integers(0, 60, 300), strict=True):
         begin = f"2024-03-{1 + int(hour // 300):02d}T{int(hour) % 24:02d}:{int(hour * 60) % 60:02d}Z"
         kind = "gpu" if node % 2 else "net"
@@ -188,17 +196,6 @@ def test_a_command_of_a_block_runs(
     assert main(small(pair[1])) in ((0, 1) if "fit" in pair[1] else (0,)), capsys.readouterr().err
 
 
-def merged(given: dict[str, Any]) -> dict[str, Any]:
-    """Lines of a page in place of those of the README's study."""
-    (base,) = pages.of("README.md", "yaml")
-    study = {**YAML_.load(base.text), **given}
-    if "protection" in given and "sweep" not in given:
-        del study["sweep"]
-    if "fleet" in given:
-        study["cluster"].pop("spare_nodes")
-    return study
-
-
 STUDIES = [one for one in pages.BLOCKS if one.language == "yaml" and not one.file]
 
 
@@ -206,9 +203,9 @@ STUDIES = [one for one in pages.BLOCKS if one.language == "yaml" and not one.fil
 def test_a_study_or_lines_of_one_pass_check(
     block: pages.Block, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = YAML_.load(block.text)
+    before = [one.text for one in STUDIES if one.page == block.page and one.line <= block.line]
     with Path(STUDY).open("w", encoding="utf-8") as stream:
-        YAML_.dump(given if "title" in given else merged(given), stream)
+        YAML_.dump(outputs.study(before), stream)
     assert main(["check", STUDY]) == 0, capsys.readouterr().err
     assert "0 infeasible" in capsys.readouterr().out
 
@@ -222,6 +219,21 @@ def test_the_python_of_a_page_runs_in_order(page: str, folder: Path) -> None:
     space: dict[str, Any] = {}
     for block in pages.of(page, "python"):
         exec(compile(block.text, str(block), "exec"), space)
+
+
+SHOWN = [
+    pytest.param(page, number, id=f"{page}-{number}")
+    for page in ("docs/faq.md", "docs/study.md")
+    for number in range(len(outputs.MARKED.findall(pages.read(page))))
+]
+
+
+@pytest.mark.parametrize(("page", "number"), SHOWN)
+@pytest.mark.filterwarnings("ignore:.*coded by NumPy:RuntimeWarning")
+def test_an_output_in_a_page_is_what_is_printed(page: str, number: int) -> None:
+    text = pages.read(page)
+    one = list(outputs.MARKED.finditer(text))[number]
+    assert one["text"] == outputs.printed(one["command"], text[: one.start()]), "run python docs/refresh.py"
 
 
 def test_json_csv_and_awk_are_what_the_pages_say(folder: Path) -> None:
@@ -254,8 +266,7 @@ def test_links_and_anchors_lead_somewhere(page: Path) -> None:
 
 def test_every_page_is_named_by_the_readme() -> None:
     named = set(pages.links(pages.ROOT / "README.md"))
-    hidden = {"README.md", "docs/study_intro.md", "docs/formulas_intro.md"}  # the last two are parts of other pages
-    assert {pages.name(page) for page in pages.PAGES} - hidden <= named
+    assert {pages.name(page) for page in pages.PAGES} - {"README.md"} <= named
 
 
 @pytest.mark.parametrize("command", COMMANDS)
