@@ -1,1 +1,1 @@
-"""The suite, by the rings of its README; `tests.statcheck` is what random checks go through."""
+"""The suite: exact parts first, then laws, closed forms and whole studies; random checks go through `tests.statcheck`."""

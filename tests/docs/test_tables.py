@@ -38,3 +38,13 @@ def test_the_headline_counts_the_independent_checks() -> None:
 def test_the_readme_calls_nothing_unbuilt_that_is_built() -> None:
     named = README.split("**Not built yet.**")[1].split(" are listed")[0]
     assert set(re.findall(r"`(\w+)`", named)) == set(NOT_BUILT)
+
+
+def test_every_shipped_study_and_mix_is_told_of() -> None:
+    studies = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(\w+)\.yaml`", studies))
+    assert {path.stem for path in (ROOT / "studies").glob("**/*.yaml")} <= told
+    mixes = (ROOT / "calibration" / "README.md").read_text(encoding="utf-8")
+    assert {path.stem for path in (ROOT / "calibration/published/failures").glob("*.yaml")} <= set(
+        re.findall(r"`([\w-]+)`", mixes)
+    )
