@@ -1,1 +1,1 @@
-"""The suite: exact parts first, then laws, closed forms and whole studies; random checks go through `tests.statcheck`."""
+"""The suite: exact parts, laws, closed forms, whole studies; random checks go through `tests.statcheck`."""
