@@ -279,3 +279,10 @@ def test_the_help_of_a_command_has_examples_that_it_takes(command: str, folder: 
     for line in examples:
         assert line.split()[1] == command
         parsed(line)
+
+
+def test_the_help_of_gemsim_has_examples_that_run(folder: Path) -> None:
+    examples = re.findall(r"^ *(gemsim .*)$", cli.epilog or "", re.MULTILINE)
+    assert examples
+    for line in examples:
+        parsed(line)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from docs import make_reference
 from docs.meanings import ALLOWED, MEANINGS
+from gemsim.protection.retry import LEAST
 from gemsim.results.rows import ROW_COLUMNS
 from gemsim.results.summary import RESULT_COLUMNS
+from gemsim.spec.restart import RestartSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -39,6 +42,26 @@ def test_every_key_says_what_may_be_written() -> None:
 def test_a_column_is_explained(column: str) -> None:
     text = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
     assert re.search(rf"^\|[^|]*`{column}`[^|]*\|", text, re.MULTILINE)
+
+
+def test_the_page_says_what_a_retry_does_again() -> None:
+    text = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
+    table = text.split("| lost region | least granule |")[1].split("\n\n")[0]
+    told = {
+        region: cells[2].replace("micro-batch", "microbatch")
+        for cells in (line.split("|") for line in table.splitlines())
+        if len(cells) > 2
+        for region in re.findall(r"`(\w+)`", cells[1])
+    }
+    assert set(told) == set(LEAST)
+    assert all(re.match(rf" (a|the) {LEAST[region]}\b", granule) for region, granule in told.items())
+
+
+def test_the_page_has_every_restart_mode() -> None:
+    text = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
+    modes = get_args(RestartSpec.model_fields["mode"].annotation)
+    assert modes
+    assert all(re.search(rf"^\| `{mode}`", text, re.MULTILINE) for mode in modes)
 
 
 def test_the_map_names_every_folder() -> None:
