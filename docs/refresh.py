@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from docs import outputs
+from docs import make_reference, outputs
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -79,4 +79,5 @@ if __name__ == "__main__":
     for name in outputs.PAGES:
         page = ROOT / name
         page.write_text(outputs.refreshed(page.read_text(encoding="utf-8")), encoding="utf-8")
-    print("wrote README.md, docs/decide.md,", ", ".join(outputs.PAGES))
+    make_reference.TARGET.write_text(make_reference.reference(), encoding="utf-8")  # holds docs/study_intro.md
+    print("wrote README.md, docs/decide.md, docs/study.md,", ", ".join(outputs.PAGES))
