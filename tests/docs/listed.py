@@ -6,11 +6,11 @@ PARSED: dict[str, str] = {
     "gemsim calibrate --cpu": "measures for minutes; tests/calibrate runs it small",
     "gemsim calibrate --gpu": "needs a GPU",
     "gemsim calibrate --from": "needs a file that a bench wrote; tests/calibrate makes one",
-    "gemsim validate": "a minute or more in full; `gemsim validate --quick` is run by tests/validate",
+    "gemsim validate": "seconds to minutes; tests/validate runs it, once",
 }
-"""Commands that are only parsed: the option, file and command exist. By how the line begins."""
+"""Commands that are only parsed: command, options and files exist. By words that the line holds, as `--gpu`."""
 
-SLOW: tuple[str, ...] = ("gemsim recommend", "gemsim bench")
+SLOW: tuple[str, ...] = ("gemsim recommend",)
 """Over three seconds even when small: run by `make test-long`."""
 
 SMALL: dict[str, tuple[str, ...]] = {
@@ -19,15 +19,12 @@ SMALL: dict[str, tuple[str, ...]] = {
     "sensitivity": ("--quick", "--samples", "4"),
     "losses": ("--quick", "--most", "1"),
     "recommend": ("--quick", "--jobs", "1"),
-    "bench": ("--quick",),
     "fit": ("--replications", "100"),
 }
 """Options that a command gets, unless it has them."""
 
 OTHER: dict[str, str] = {
-    ". .venv/bin/activate": "the shell's own",
-    "python3 -m venv": "installs; `make run` does the same",
-    "pip install": "installs",
+    ". .venv/bin/activate": "the shell's own; `make run` made it",
 }
 """What is neither gemsim, make nor a module of ours: shown, not run. By how the line begins."""
 

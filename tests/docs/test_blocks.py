@@ -45,6 +45,14 @@ IN_TEXT = sorted(
     {found for page in pages.PAGES for found in re.findall(r"`(gemsim [^`]+)`", pages.prose(page).replace("\n", " "))}
 )
 
+OTHERS_IN_TEXT = sorted(
+    {
+        found
+        for page in pages.PAGES
+        for found in re.findall(r"`((?:make|python) [^`]+)`", pages.prose(page).replace("\n", " "))
+    }
+)
+
 
 def _begins(line: str, known: tuple[str, ...] | dict[str, str]) -> bool:
     return any(line.startswith(one) for one in known)
@@ -54,9 +62,8 @@ def _ids(pair: Any) -> str:
     return f"{pair[0]} {pair[1]}"
 
 
-def _full(line: str) -> bool:
-    """A line that is only parsed: listed, and not the small form of itself."""
-    return _begins(line, listed.PARSED) and "--quick" not in line
+def _only_parsed(line: str) -> bool:
+    return any(words in line for words in listed.PARSED)
 
 
 @pytest.mark.parametrize("block", pages.BLOCKS, ids=str)
@@ -76,9 +83,15 @@ def test_an_unknown_block_is_seen() -> None:
             test_no_block_is_unknown(pages.Block("docs/faq.md", 1, language, "", "a = 1", before))
 
 
-@pytest.mark.parametrize("pair", SHELL, ids=_ids)
-def test_a_line_of_shell_is_known(pair: tuple[pages.Block, str]) -> None:
-    _, line = pair
+def test_what_is_listed_stands_in_a_page() -> None:
+    lines = [line for _, line in SHELL]
+    assert [
+        one for one in (*listed.PARSED, *listed.SLOW, *listed.OTHER) if not any(one in line for line in lines)
+    ] == []
+
+
+def known(line: str) -> None:
+    """A line of shell is of gemsim, names a target of the Makefile or a script that exists, or is listed."""
     words = shlex.split(line, comments=True)
     if words[0] == "make":
         settings = [word.partition("=")[0] for word in words[1:] if "=" in word]
@@ -93,6 +106,16 @@ def test_a_line_of_shell_is_known(pair: tuple[pages.Block, str]) -> None:
         assert (pages.ROOT / words[1]).is_file()
     else:
         assert words[0] == "gemsim" or _begins(line, listed.OTHER), f"{line}: run it, or list it in listed.py"
+
+
+@pytest.mark.parametrize("pair", SHELL, ids=_ids)
+def test_a_line_of_shell_is_known(pair: tuple[pages.Block, str]) -> None:
+    known(pair[1])
+
+
+@pytest.mark.parametrize("line", OTHERS_IN_TEXT)
+def test_a_script_or_target_in_running_text_exists(line: str) -> None:
+    known(line)
 
 
 def parsed(line: str) -> click.Context | None:
@@ -186,8 +209,7 @@ def small(line: str) -> list[str]:
 
 RUN = [
     pytest.param(pair, marks=[pytest.mark.long] if _begins(pair[1], listed.SLOW) else [], id=_ids(pair))
-    for pair in {line: (block, line) for block, line in GEMSIM if not _full(line)}.values()
-    if not pair[1].startswith("gemsim validate")  # tests/validate runs it, once
+    for pair in {line: (block, line) for block, line in GEMSIM if not _only_parsed(line)}.values()
 ]
 
 
@@ -251,24 +273,6 @@ def test_json_csv_and_awk_are_what_the_pages_say(folder: Path) -> None:
     Path("uptime_segments.csv").write_text("start_h,end_h\n0,5\n6,9\n", encoding="utf-8")
     subprocess.run(["bash", "-c", script.text], check=True)
     assert list(csv.DictReader(io.StringIO(Path("opt.csv").read_text(encoding="utf-8"))))[1]["event"] == "failure"
-
-
-@pytest.mark.parametrize("page", pages.PAGES, ids=pages.name)
-def test_links_and_anchors_lead_somewhere(page: Path) -> None:
-    lost = []
-    for link in pages.links(page):
-        if "://" in link or link.startswith("mailto:"):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in pages.anchors(target)):
-            lost.append(link)
-    assert lost == []
-
-
-def test_every_page_is_named_by_the_readme() -> None:
-    named = set(pages.links(pages.ROOT / "README.md"))
-    assert {pages.name(page) for page in pages.PAGES} - {"README.md"} <= named
 
 
 @pytest.mark.parametrize("command", COMMANDS)
