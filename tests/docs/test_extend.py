@@ -77,7 +77,7 @@ def test_a_system_and_a_mix_are_one_file_each(
     assert "31 outages in 181 d" in shown
 
 
-def test_a_modelled_device_is_a_line(
+def test_a_modelled_device_is_a_line_and_a_gpu_type_an_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (change,) = [one for one in CHANGES if one.file == "calibration/modelled.py"]
@@ -86,8 +86,14 @@ def test_a_modelled_device_is_a_line(
     script = calibration / "modelled.py"
     script.write_text(pages.changed(pages.read(change.file), change.text), encoding="utf-8")
     subprocess.run([sys.executable, str(script)], check=True)
+    (gpus,) = [one for one in CHANGES if one.file == "calibration/published/gpus.yaml"]
+    folder = _published(tmp_path)
+    (folder / "gpus.yaml").write_text(pages.changed(pages.read(gpus.file), gpus.text), encoding="utf-8")
     monkeypatch.setattr(resources, "profiles", lambda: calibration / "profiles")
-    assert main(["check", _study(tmp_path / "study.yaml", profile="nvidia-b200")]) == 0
+    monkeypatch.setattr(resources, "published", lambda: folder)
+    (base,) = pages.of("README.md", "yaml")
+    cluster = {**YAML(typ="safe").load(base.text)["cluster"], "gpu": "b200-180gb"}
+    assert main(["check", _study(tmp_path / "study.yaml", cluster=cluster)]) == 0
     assert re.search(r"profile +nvidia-b200/modelled#\w+ +modelled, not measured", capsys.readouterr().out)
 
 
