@@ -13,7 +13,8 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,21 @@ from ruamel.yaml import YAML
 from gemsim.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
+FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 MARKED = re.compile(r"<!-- output of: (?P<command>.*?) -->\n```text\n(?P<text>.*?)```\n", re.DOTALL)
 PAGES = ("docs/faq.md", "docs/study_intro.md")
 STUDY = "my-study.yaml"
 COLUMNS = "100"
 
 
-def study(blocks: Sequence[str]) -> dict[str, Any]:
-    """The study that blocks of YAML make, one after another down a page.
+def study(before: str) -> dict[str, Any]:
+    """The study that the blocks of YAML make in the section (`##`) of a page, up to a place in it.
 
-    A block with a title is a whole study, and those after it add lines to it. On a page without one each block stands
-    alone, in place of lines of the README's study.
+    A block with a title is a whole study, and those after it add lines to it. In a section without one the last block
+    stands alone, in place of lines of the README's study.
     """
-    read = [_lines(block) for block in blocks]
+    section = before[before.rfind("\n## ") + 1 :]
+    read = [_lines(block) for block in cut(section, "yaml")]
     whole = [at for at, one in enumerate(read) if "title" in one]
     if whole:
         found: dict[str, Any] = {}
@@ -52,7 +55,7 @@ def study(blocks: Sequence[str]) -> dict[str, Any]:
 
 
 def _lines(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = YAML(typ="safe").load(text)
+    found: dict[str, Any] = YAML(typ="safe").load(text) or {}
     return found
 
 
@@ -79,7 +82,7 @@ def _gemsim(command: str, before: str) -> str:
     with _elsewhere():
         Path("studies").symlink_to(ROOT / "studies")
         with Path(STUDY).open("w", encoding="utf-8") as stream:
-            YAML(typ="safe").dump(study(cut(before, "yaml")), stream)
+            YAML(typ="safe").dump(study(before), stream)
         code, out = _caught(lambda: main(shlex.split(command)[1:]))
     if code:
         raise SystemExit(f"{command} ended with {code}")
@@ -113,8 +116,8 @@ def _elsewhere() -> Iterator[None]:
 
 
 def cut(text: str, language: str) -> list[str]:
-    """The blocks of a page in one language, in order; not those that are files of another place."""
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    """The blocks of a page in one language, in order; not those that are files of another place (`file=`)."""
+    return [textwrap.dedent(one["text"]) for one in FENCE.finditer(text) if one["info"].strip() == language]
 
 
 def refreshed(text: str) -> str:

@@ -39,15 +39,6 @@ NOT_BUILT = {  # what it will do, what to do until then
     "timeline": ("Draw one run over time.", "rows/ in the output folder has the time by category"),
     "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),
 }
-EXAMPLES = """\b
-Examples:
-  gemsim sweep studies/widths.yaml --quick   # the main job: which stripe width, in seconds
-  gemsim check studies/widths.yaml           # every input with its source; runs nothing
-  gemsim systems gemini                      # a published system that a study may name
-\b
-Exit codes: 0 done, 1 a fault of gemsim, 2 something to put right in what was asked,
-3 some design points failed, 130 stopped. How to write a study: docs/study.md.
-"""
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130
 CHECK_FAILED = FAULT
 
@@ -93,6 +84,15 @@ def _not_built(name: str) -> click.Command:
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     return click.Command(name, callback=refuse, context_settings=settings, add_help_option=False)
+
+
+EXAMPLES = """\b
+Examples:
+  gemsim sweep studies/widths.yaml --quick   # the main job: which stripe width, in seconds
+  gemsim check studies/widths.yaml           # every input with its source; runs nothing
+  gemsim systems gemini                      # a published system that a study may name
+How to write a study: docs/study.md.
+"""
 
 
 @click.command(

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from docs.outputs import FENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {"study_intro.md", "formulas_intro.md"}  # of docs/study.md and docs/formulas.md, which are written from them
 PAGES = sorted(
@@ -14,18 +16,20 @@ PAGES = sorted(
     for page in (ROOT / place).glob("*.md")
     if page.name not in PARTS
 )
-FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block. `info`: what stands behind the language, as `file=PATH`; `before`: the line above it."""
+    """A fenced block. `info`: what stands behind the language, as `file=PATH`. `above`: the line above it. `before`: the
+    page up to its end.
+    """
 
     page: str
     line: int
     language: str
     info: str
     text: str
+    above: str
     before: str
 
     @property
@@ -55,7 +59,7 @@ def blocks(page: Path) -> list[Block]:
         above = text[: one.start()].rstrip("\n").rpartition("\n")[2]
         lines = [line.removeprefix(one["indent"]) for line in one["text"].splitlines(keepends=True)]
         at = text.count("\n", 0, one.start()) + 1
-        found.append(Block(name(page), at, language, info.strip(), "".join(lines), above))
+        found.append(Block(name(page), at, language, info.strip(), "".join(lines), above, text[: one.end()]))
     return found
 
 

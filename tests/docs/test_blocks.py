@@ -71,16 +71,16 @@ def test_no_block_is_unknown(block: pages.Block) -> None:
     """A block in another language needs a test here, or a line in listed.py."""
     assert block.language in LANGUAGES, f"{block}: ```{block.language}: no test reads this language"
     if block.language == "text":
-        assert block.info == "picture" or block.before.startswith("<!--"), f"{block}: who writes this output?"
+        assert block.info == "picture" or block.above.startswith("<!--"), f"{block}: who writes this output?"
     if block.file:
         assert block.page == "docs/extend.md", f"{block}: only docs/extend.md is put into a copy"
 
 
 def test_an_unknown_block_is_seen() -> None:
     """The planted faults: a language that no test reads, an output that nobody writes."""
-    for language, before in (("toml", ""), ("text", "prints:")):
+    for language, above in (("toml", ""), ("text", "prints:")):
         with pytest.raises(AssertionError):
-            test_no_block_is_unknown(pages.Block("docs/faq.md", 1, language, "", "a = 1", before))
+            test_no_block_is_unknown(pages.Block("docs/faq.md", 1, language, "", "a = 1", above, ""))
 
 
 def test_what_is_listed_stands_in_a_page() -> None:
@@ -227,9 +227,8 @@ STUDIES = [one for one in pages.BLOCKS if one.language == "yaml" and not one.fil
 def test_a_study_or_lines_of_one_pass_check(
     block: pages.Block, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = [one.text for one in STUDIES if one.page == block.page and one.line <= block.line]
     with Path(STUDY).open("w", encoding="utf-8") as stream:
-        YAML_.dump(outputs.study(before), stream)
+        YAML_.dump(outputs.study(block.before), stream)
     assert main(["check", STUDY]) == 0, capsys.readouterr().err
     assert "0 infeasible" in capsys.readouterr().out
 
