@@ -20,7 +20,7 @@ PAGES = sorted(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block. `info`: what stands behind the language, as `file=PATH`. `above`: the line above it. `before`: the
+    """A fenced block. `info`: what stands behind the language, as `file=PATH`. `above`: the line above. `before`: the
     page up to its end.
     """
 
