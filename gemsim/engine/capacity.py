@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf
 
+from gemsim.engine.watch import Listener
 from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.scenario import Scenario
 
@@ -37,6 +38,7 @@ class Capacity:
         self.owed: list[str] = []  # causes of the outages that ended and whose catch-up stall is still to come
         self.missing: list[tuple[float, float, float]] = []  # (from, to, share lost), places in the lineage in steps
         self.behind = 0.0  # their sum, steps
+        self.listener: Listener | None = None
 
     def holds(self, struck: frozenset[tuple[str, int]], corrupt: bool) -> bool:
         """Whether all that a failure strikes is out already, so that it stops nobody."""
@@ -62,6 +64,8 @@ class Capacity:
             outage = self.out.setdefault(unit, Outage(0.0, 0.0, cause))
             outage.ready = max(outage.ready, ready)
             outage.until = outage.ready if self.tier.comes_back else inf
+            if self.listener is not None:
+                self.listener.out(unit, outage.until, outage.cause)
 
     def settle(self, now: float) -> None:
         """Take back what contributes again by now; the others owe it a stall if the tier has one."""

@@ -9,6 +9,7 @@ from gemsim.engine.strike import NOWHERE, Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.engine.unseen import Unseen
 from gemsim.engine.verdict import Verdicts
+from gemsim.engine.watch import Listener
 from gemsim.failures.trace import Event
 from gemsim.scenario import Scenario
 
@@ -23,11 +24,15 @@ class Incidents:
         self.scenario, self.injector, self.striker, self.fleet = scenario, injector, striker, fleet
         self.progress, self.hidden, self.tally = progress, progress.hidden, tally
         self.unseen, self.verdicts = unseen, verdicts
+        self.listener: Listener | None = None
 
     def next(self, now: float, *, advancing: bool) -> Strike | None:
         """What is due at wall time `now`, while the job runs (`advancing`) or stands still."""
         event, since = self.injector.pop(now, self.progress.exposure, advancing=advancing)
-        return self.met(event, now) if since is None else self._found(event, since, now)
+        strike = self.met(event, now) if since is None else self._found(event, since, now)
+        if self.listener is not None:
+            self.listener.heard(event, since, strike, now)
+        return strike
 
     def met(self, event: Event, now: float) -> Strike | None:
         """A failure of the trace."""

@@ -84,12 +84,16 @@ class Pools:
             self._state.came_back = []
         return back
 
-    def counts(self) -> dict[str, int]:
-        """Nodes by where they are; those in the job or about to start are left out."""
+    def counts(self, now: float | None = None) -> dict[str, int]:
+        """Nodes by where they are, at wall time `now` if given, without playing on for good; those in the job or about
+        to start are left out."""
         state = self._state
+        if now is not None:
+            state = state.clone()
+            state.settle(now)
         idle = {name: state.nodes(kind) for kind, name in enumerate(("hot", "warm", "cold"))}
         lent = sum(map(state.size, state.lendable))
-        return {**idle, "borrowable": lent, "repair": self.shop.inside * self._unit, "gone": self.gone}
+        return {**idle, "borrowable": lent, "repair": state.shop.inside * self._unit, "gone": self.gone}
 
     def node_seconds(self, now: float) -> tuple[float, float, float]:
         """Hot, warm and cold nodes that stood idle, integrated up to `now`, which must have been settled."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -29,16 +29,28 @@ def simulate(scenario: Scenario, *, seed: int, replication: int, trace: Trace | 
     The failures depend on seed and replication alone; `trace` replaces them by a scripted list. Raises RuntimeError
     when the ledger does not close to the wall time.
     """
+    return play(scenario, seed=seed, replication=replication, trace=trace)
+
+
+def play(
+    scenario: Scenario, *, seed: int, replication: int, trace: Trace | None = None,
+    listen: Callable[[Job], None] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """`simulate`, with somebody who may attach himself to the job before it begins."""
     with no_garbage():
         if trace is None:
             laws = scenario.classes, scenario.horizon, seed, replication, scenario.stationary
             trace = _trace(*laws, scenario.replay)
-        return _run(scenario, trace, replication)
+        return _run(scenario, trace, replication, listen)
 
 
-def _run(scenario: Scenario, trace: Trace, replication: int) -> dict[str, Any]:
+def _run(
+    scenario: Scenario, trace: Trace, replication: int, listen: Callable[[Job], None] | None
+) -> dict[str, Any]:
     env = simpy.Environment()
     job = Job(env, scenario, trace)
+    if listen is not None:
+        listen(job)
     env.run(until=env.process(job.run()))
     wall = job.now
     if abs(job.ledger.total - wall) > CLOSURE * wall:
