@@ -26,6 +26,7 @@ COMMANDS = {
     "sweep": "Simulate every design point of a study and say which protects best.",
     "sensitivity": "Say which uncertain inputs decide the answer for one design.",
     "explain": "Explain one design point: where its time goes and why, to check by hand.",
+    "timeline": "Tell what happened in one run, event by event, as text, tables and a picture.",
     "systems": "List the named systems, or show one with the source of every constant.",
     "validate": "Set published outcomes beside ours; exit 1 if a check fails.",
     "calibrate": "Measure what coding costs on this machine, as a profile.",
@@ -36,7 +37,6 @@ COMMANDS = {
 }
 NOT_BUILT = {  # what it will do, what to do until then
     "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
-    "timeline": ("Draw one run over time.", "rows/ in the output folder has the time by category"),
     "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),
 }
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130

@@ -107,10 +107,11 @@ class Recorder:
         if until <= now and unit not in self.away:
             return  # it is back before the others run on
         if unit not in self.away and tier is not None:
-            there = f"until {brief(until, 'time')}" if until < inf else "for good"
+            there = f"for {brief(until - now, 'time')}" if until < inf else "for good"
             name = f"{tier.out} {unit:,}"
             block = tier.members(unit, self.job.capacity.grid)
-            self._tell(Event(now, "out", f"{name} is out {there}", name=cause, tier=tier.name, gpu=block.start))
+            text = f"{name} is out {there}"
+            self._tell(Event(now, "out", text, name=cause, tier=tier.name, gpu=block.start, until=until))
         self.away[unit] = until, cause
 
     def timeline(self, row: dict[str, object], seed: int) -> Timeline:
@@ -208,9 +209,10 @@ class Recorder:
 
     def _asked(self, recovery: Recovery) -> None:
         """Nodes that were asked for since this was last looked at."""
-        for taken, _, when in recovery.asked[self.asked :]:
+        for taken, _, _ in recovery.asked[self.asked :]:
             nodes = "1 node goes" if taken.count == 1 else f"{taken.count:,} nodes go"
-            there = f"others are there at {brief(taken.ready, 'time')}" if taken.ready < inf else "no other can be had"
+            wait = brief(max(0.0, taken.ready - self.job.now), "time")
+            there = f"others can start after {wait}" if taken.ready < inf else "no other can be had"
             chosen = "; hosts are chosen anew" if taken.selected else ""
             failed_joins = f"; {taken.failed_joins:,} did not start" if taken.failed_joins else ""
             text = f"{nodes}; {there}{failed_joins}{chosen}"

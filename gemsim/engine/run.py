@@ -44,9 +44,7 @@ def play(
         return _run(scenario, trace, replication, listen)
 
 
-def _run(
-    scenario: Scenario, trace: Trace, replication: int, listen: Callable[[Job], None] | None
-) -> dict[str, Any]:
+def _run(scenario: Scenario, trace: Trace, replication: int, listen: Callable[[Job], None] | None) -> dict[str, Any]:
     env = simpy.Environment()
     job = Job(env, scenario, trace)
     if listen is not None:

@@ -39,9 +39,9 @@ def refusals(
     retries = [tier for tier in tiers if isinstance(tier, Retry)]
     own = names.index(plan.tier) if plan.tier in names else len(tiers)
     recovering = tiers[own] if own < len(tiers) else None
-    asked = [*retries, *(tier for tier in tiers[:own] if not isinstance(tier, Retry))]
+    asked: list[Tier] = [*retries, *(tier for tier in tiers[:own] if not isinstance(tier, Retry))]
     if isinstance(recovering, Retry):
-        asked = retries[: retries.index(recovering)]
+        asked = [*retries[: retries.index(recovering)]]
     return tuple((tier.name, reason(tier, retries, damage, moment, platform, nature, bad)) for tier in asked)
 
 

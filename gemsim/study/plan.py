@@ -77,19 +77,24 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, qui
     )
 
 
+def label_of(design: DesignPoint) -> str:
+    """What distinguishes a design point: its variant, and its values of what is swept."""
+    names = short_names(list(design.columns))
+    swept = [f"{names[path]}={value}" for path, value in design.columns.items() if value != ""]
+    return " ".join(([design.variant] if design.variant else []) + swept) or "the study as it stands"
+
+
 def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, replications: int | None) -> Explanation:
     """One design point explained. Raises Infeasible where it cannot exist."""
     scenario = build(resolve_point(loaded, design.assignments))
     run, about = loaded.spec.run, described(scenario)
     used = run.seed if seed is None else seed
-    names = short_names(list(design.columns))
-    swept = [f"{names[path]}={value}" for path, value in design.columns.items() if value != ""]
     laws = loaded.spec.uncertain
     nominal = [f"Uncertain inputs stand at their nominal values here: {', '.join(laws)}"] if laws else []
     return explain(
         scenario,
         title=loaded.spec.title,
-        label=" ".join(([design.variant] if design.variant else []) + swept) or "the study as it stands",
+        label=label_of(design),
         seed=used,
         replications=run.replications if replications is None else replications,
         notes=[*about["notes"], *nominal],
