@@ -90,13 +90,11 @@ class Recorder:
         self._catch_up(job.now)
         if recovery is not self.recovery:
             self._close()
-            self._open(recovery)
+            self._open(recovery, end)
         self.until = end
-        if not recovery.strikes and self.seen == 0:
-            self._without_failure(recovery, end)
         for strike in recovery.strikes[self.seen :]:
             self._struck(recovery, strike, end)
-        self.seen = max(1, len(recovery.strikes))
+        self.seen = len(recovery.strikes)
         self._asked(recovery)
         self._pools(job.now)
 
@@ -160,16 +158,26 @@ class Recorder:
         """A failure that did not stop the job struck only what is out."""
         if self.pending is None:
             return
-        event, _, strike, state = self.pending
+        event, since, strike, state = self.pending
         self.pending = None
-        of = failed(self.job, event, strike.wall, "outside", gpu=strike.gpu, text="it strikes only what is out already")
-        self._tell(replace(of, state=state))
+        text = "it strikes only what is out already"
+        text = text if since is None else f"found now; {text}"
+        of = failed(self.job, event, strike.wall, "outside", gpu=strike.gpu, text=text)
+        tier = self.job.capacity.tier
+        self._tell(replace(of, state=state, tier="" if tier is None else tier.name))
 
-    def _open(self, recovery: Recovery) -> None:
+    def _open(self, recovery: Recovery, end: float) -> None:
         self.recovery, self.begun = recovery, self.job.now
         self.number += 1
         self.seen = self.asked = 0
         self._save_counts()
+        if recovery.strikes:
+            return
+        down = end - self.job.now
+        late = "until a node can be had" if end == inf else f"for {brief(down, 'time')}"
+        kind, why = ("catch-up", "for what comes back") if self.job.now else ("begins", "for nodes in repair")
+        text = f"stands still {late}, {why}"
+        self._tell(Event(self.job.now, kind, text, down=down, until=end, recovery=self.number))
 
     def _close(self) -> None:
         """The job runs again, unless the run ends before."""
@@ -179,13 +187,6 @@ class Recorder:
         down = self.until - self.begun
         text = f"from step {recovery.version:,} after {brief(down, 'time')}"
         self._tell(Event(self.until, "runs", text, tier=recovery.plan.tier, down=down, recovery=self.number))
-
-    def _without_failure(self, recovery: Recovery, end: float) -> None:
-        down = end - self.job.now
-        late = "until a node can be had" if end == inf else f"for {brief(down, 'time')}"
-        kind, why = ("catch-up", "for what comes back") if self.job.now else ("begins", "for nodes in repair")
-        text = f"stands still {late}, {why}"
-        self._tell(Event(self.job.now, kind, text, down=down, until=end, recovery=self.number))
 
     def _struck(self, recovery: Recovery, strike: Strike, end: float) -> None:
         since, state = None, "running" if len(recovery.strikes) == 1 else self.spans.doing
@@ -210,7 +211,8 @@ class Recorder:
     def _asked(self, recovery: Recovery) -> None:
         """Nodes that were asked for since this was last looked at."""
         for taken, _, _ in recovery.asked[self.asked :]:
-            nodes = "1 node goes" if taken.count == 1 else f"{taken.count:,} nodes go"
+            gone = "lacking" if not recovery.strikes else "taken out"
+            nodes = f"1 node is {gone}" if taken.count == 1 else f"{taken.count:,} nodes are {gone}"
             wait = brief(max(0.0, taken.ready - self.job.now), "time")
             there = f"others can start after {wait}" if taken.ready < inf else "no other can be had"
             chosen = "; hosts are chosen anew" if taken.selected else ""

@@ -18,6 +18,7 @@ from gemsim.protection.tier import HELD, Moment, Plan, Platform, Tier
 
 Case = tuple[Damage, Moment]
 Change = Callable[[Case], Iterator[Case]]
+IN_UPDATE = "struck while the state was being updated or encoded"
 NATURES = {
     "gpu": "a lost GPU", "node": "a lost node", "rack": "a lost rack", "switch": "a lost switch",
     "power": "a power cut", "process": "a dead process", "nothing": "a stop that destroys nothing",
@@ -59,7 +60,9 @@ def reason(
     for count in (1, 2, 3):
         for several in combinations(changes, count):
             cases = _cases((damage, moment), [change for _, change in several])
-            if any(decide(tried, *case, platform).plan.tier in (tier.name, HELD) for case in cases):
+            # Outside the update the state itself may do, which no tier then is asked for.
+            good = (tier.name, HELD) if IN_UPDATE in (words for words, _ in several) else (tier.name,)
+            if any(decide(tried, *case, platform).plan.tier in good for case in cases):
                 return ", and ".join(words for words, _ in several)
     return f"does not bring back {_named(nature)} here"
 
@@ -85,9 +88,9 @@ def _changes(tier: Tier, damage: Damage, moment: Moment, platform: Platform) -> 
         ("its state is corrupt too", corrupt, _sound),
         ("no GPU memory outlives this restart", damage.all_gpu_memory, _memory_kept),
         ("it needs living processes", not damage.alive, _alive),
-        ("struck while the state was being updated or encoded", True, lambda c: _calm(c, platform)),
+        (IN_UPDATE, True, lambda c: _calm(c, platform)),
         ("its parity was of an older step", moment.version != moment.lives_since, _fresh),
-        ("too many of its members were lost", len(damage.lost) > 1, _one_member),
+        ("too many of its members were lost", bool(damage.lost), lambda c: _one_member(c, platform)),
         ("GPU memory is lost", bool(damage.lost), _no_member),
         ("more pages of a stripe were lost than its parity makes up for", bool(damage.pages), _one_row),
         ("pages that it does not protect are lost", bool(damage.pages), _no_pages),
@@ -131,9 +134,11 @@ def _fresh(case: Case) -> Iterator[Case]:
     yield case[0], replace(case[1], lives_since=case[1].version)
 
 
-def _one_member(case: Case) -> Iterator[Case]:
-    for domain in sorted(case[0].lost):
-        yield replace(case[0], lost=frozenset({domain}), struck=frozenset({domain})), case[1]
+def _one_member(case: Case, platform: Platform) -> Iterator[Case]:
+    """Of all that is lost, one GPU."""
+    for unit, number in sorted(case[0].lost):
+        one = frozenset({("gpu", platform.grid.members(unit, number).start)})
+        yield replace(case[0], lost=one, struck=one), case[1]
 
 
 def _no_member(case: Case) -> Iterator[Case]:

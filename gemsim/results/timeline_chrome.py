@@ -14,7 +14,7 @@ from typing import Any
 from gemsim.results.timeline import Event, Timeline
 from gemsim.results.timeline_text import clock
 
-JOB, PER_SECOND = 1, 1e6
+JOB = 1
 FAILURES, TIERS, OTHERS = 100, 200, 300  # numbers of rows: the job, failures by scope, recoveries by tier, the rest
 STRUCK = ("failure", "found", "planned", "remap", "unseen", "outside", "spare", "missed")
 Entry = dict[str, Any]
@@ -23,7 +23,7 @@ Entry = dict[str, Any]
 def to_chrome(timeline: Timeline) -> str:
     """JSON to open at ui.perfetto.dev or chrome://tracing."""
     entries = [*_job(timeline), *_failures(timeline), *_recoveries(timeline), *_outages(timeline), *_counters(timeline)]
-    entries.sort(key=lambda entry: (entry["ts"], -entry.get("dur", 0.0)))
+    entries.sort(key=lambda entry: (entry["ts"], -entry.get("dur", 0)))
     about = {
         "title": timeline.title, "design": timeline.design, "seed": timeline.seed,
         "replication": timeline.replication, "wall_s": timeline.wall, "ettr": timeline.ettr,
@@ -50,9 +50,16 @@ def _meta(what: str, row: int, **args: Any) -> Entry:
 
 
 def _complete(row: int, name: str, begin: float, end: float, **args: Any) -> Entry:
-    first = begin * PER_SECOND
-    length = end * PER_SECOND - first
-    return {"ph": "X", "name": name, "cat": "job", "pid": 1, "tid": row, "ts": first, "dur": length, "args": args}
+    first = _micro(begin)
+    return {
+        "ph": "X", "name": name, "cat": "job", "pid": 1, "tid": row,
+        "ts": first, "dur": _micro(end) - first, "args": args,
+    }  # fmt: skip
+
+
+def _micro(seconds: float) -> int:
+    """Whole microseconds, so that what ends where the next begins never overlaps it by a rounding."""
+    return round(seconds * 1e6)
 
 
 def _job(timeline: Timeline) -> Iterator[Entry]:
@@ -71,12 +78,13 @@ def _failures(timeline: Timeline) -> Iterator[Entry]:
     for event in timeline.of(*STRUCK):
         yield {
             "ph": "i", "name": f"{event.name} ({event.kind})", "cat": "failure", "pid": 1, "tid": rows[event.scope],
-            "ts": event.at * PER_SECOND, "s": "t", "args": _args(event),
+            "ts": _micro(event.at), "s": "t", "args": _args(event),
         }  # fmt: skip
 
 
 def _args(event: Event) -> Entry:
-    found: Entry = {"clock": clock(event.at), "what": event.text, "gpu": event.gpu, "node": event.node, "state": event.state}
+    found: Entry = {"clock": clock(event.at), "what": event.text, "gpu": event.gpu, "node": event.node}
+    found["state"] = event.state or None
     found |= {"region": event.region or None, "contained": event.contained, "rows": event.rows or None}
     found |= {"tier": event.tier or None, "version": event.version, "undone_s": event.lost or None}
     found |= {f"not {tier}": reason for tier, reason in event.refused}
@@ -135,4 +143,4 @@ def _counters(timeline: Timeline) -> Iterator[Entry]:
 
 
 def _counter(name: str, when: float, values: dict[str, float]) -> Entry:
-    return {"ph": "C", "name": name, "pid": 1, "tid": 0, "ts": when * PER_SECOND, "args": values}
+    return {"ph": "C", "name": name, "pid": 1, "tid": 0, "ts": _micro(when), "args": values}

@@ -62,13 +62,16 @@ def timeline_pictures(timeline: Timeline) -> tuple[bytes, bytes]:
 
 def _head(figure: Any, timeline: Timeline) -> None:
     row = timeline.row
-    what = f"{timeline.title}: {timeline.design}" if timeline.title else f"design point {row['point'][:12]}"
-    what = what if len(what) <= 130 else what[:129] + "…"
+    title, design = (_short(text) for text in (timeline.title, timeline.design or f"design point {row['point'][:12]}"))
     facts = (
         f"replication {timeline.replication} of seed {timeline.seed}; ETTR {timeline.ettr:.4f}; "
         f"{row['failures']:,} failures, {row['interruptions']:,} stops"
     )
-    figure.suptitle(f"{what}\n{facts}", fontsize=9, x=0.01, ha="left")
+    figure.suptitle("\n".join(filter(None, (title, design, facts))), fontsize=9, x=0.01, ha="left")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 130 else text[:129] + "…"
 
 
 def _doing(timeline: Timeline) -> list[str]:
@@ -79,7 +82,7 @@ def _did(axes: Any, timeline: Timeline, unit: float) -> None:
     """The job's state, exactly."""
     for name in _doing(timeline):
         bars = [(span.begin / unit, span.seconds / unit) for span in timeline.spans if span.doing == name]
-        axes.broken_barh(bars, (0.0, 1.0), color=COLOURS[name], lw=0)
+        axes.broken_barh(bars, (0.0, 1.0), color=COLOURS[name], lw=0, snap=False)
     axes.set_title("what the job did (pale: it works)")
     axes.set(ylim=(0.0, 1.0), yticks=[])
 
@@ -188,5 +191,6 @@ def _nodes(axes: Any, timeline: Timeline, unit: float) -> None:
                 [*x, timeline.wall / unit], [*y, y[-1]], where="post", lw=1.0, ls=style, color=colour, label=label
             )
     axes.set_title("beside the job")
+    axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0.0, None)
     axes.legend(frameon=False, ncols=3, fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98))
