@@ -35,7 +35,11 @@ def to_text(timeline: Timeline, *, width: int = 100, full: bool = False) -> str:
     lines = [*_answers(timeline), ""]
     lines += _events(timeline, width=width, full=full)
     lines += ["", *_costliest(timeline), *_saves(timeline), *_ledger(timeline)]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{_fitted(line, width)}\n" for line in lines)
+
+
+def _fitted(line: str, width: int) -> str:
+    return textwrap.fill(line, width, subsequent_indent="    ") if len(line) > width else line
 
 
 def _answers(timeline: Timeline) -> Iterator[str]:

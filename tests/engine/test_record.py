@@ -63,7 +63,7 @@ def counted(found: Timeline) -> None:
     """Failures, stops and who recovered them are those of the row."""
     row, kinds = found.row, Counter(event.kind for event in found.events)
     again = sum(event.text.startswith("found now") for event in found.of("outside"))
-    assert row["failures"] == kinds["failure"] + kinds["unseen"] + kinds["outside"] - again - rehidden(found)
+    assert row["failures"] == kinds["failure"] + kinds["unseen"] + kinds["outside"] - again
     assert row["failures_idle"] == kinds["spare"]
     assert row["planned_stops"] == kinds["planned"] + kinds["remap"]
     stops = {event.recovery for event in found.of("failure", "found")}
@@ -75,11 +75,6 @@ def counted(found: Timeline) -> None:
         by_tier[strikes[-1].tier] += len(struck) or 1
     by_tier.update(event.tier for event in found.of("outside"))
     assert dict(by_tier) == json.loads(row["by_tier"])
-
-
-def rehidden(found: Timeline) -> int:
-    """Slow nodes that were blamed on others, which are found again and counted once."""
-    return 0
 
 
 def check(of: Scenario, *, seed: int = 3, replication: int = 0) -> Timeline:
@@ -125,12 +120,17 @@ def test_fleets(name: str) -> None:
 # ---------------------------------------------------------------- by hand
 
 
+def near(*pairs: float) -> bool:
+    """Each number equals the one after it to a microsecond."""
+    return all(abs(one - other) < 1e-6 for one, other in zip(pairs[::2], pairs[1::2], strict=True))
+
+
 def spans(found: Timeline) -> list[tuple[float, float, str]]:
     return [(round(span.begin, 6), round(span.end, 6), span.doing) for span in found.spans]
 
 
 def one_failure() -> Timeline:
-    """tests/engine/test_scripted: version 24 and 4 s into the next step; 20 was saved, at 203 s, which took to 206 s."""
+    """As in test_scripted: version 24 and 4 s into the next step; 20 was saved, from 203 to 206 s."""
     found = told(scenario(checkpoint(), mode="all_processes"), Hit("gpu", 250.0, 5))
     assert spans(found) == [
         (0.0, 250.0, WORK), (250.0, 254.0, "detection"), (254.0, 274.0, "waiting"), (274.0, 289.0, "restart"),
@@ -139,9 +139,10 @@ def one_failure() -> Timeline:
     failure, asked, runs, end = found.events
     assert (failure.kind, failure.at, failure.name, failure.scope) == ("failure", 250.0, "gpu", "gpu")
     assert (failure.gpu, failure.node, failure.state) == (5, 1, "running")
-    assert (failure.tier, failure.version, failure.lost) == ("checkpoint", 20, pytest.approx(44.0))
-    assert (failure.since, failure.down, failure.until) == (pytest.approx(203.0), pytest.approx(45.0), 295.0)
-    assert (asked.kind, asked.at, asked.until) == ("asked", 250.0, pytest.approx(270.0))
+    assert (failure.tier, failure.version) == ("checkpoint", 20)
+    assert near(failure.lost, 44.0, failure.since, 203.0, failure.down, 45.0, failure.until, 295.0)
+    assert asked.kind == "asked"
+    assert near(asked.at, 250.0, asked.until, 270.0)
     assert (runs.kind, runs.at, runs.tier, runs.down) == ("runs", 295.0, "checkpoint", 45.0)
     assert (end.kind, end.at) == ("end", 5000.0)
     assert found.spans[0].booked == {"productive": pytest.approx(244.0), "overhead": pytest.approx(6.0)}
@@ -154,8 +155,8 @@ def one_failure() -> Timeline:
 def test_one_failure() -> None:
     found = one_failure()
     assert found.lost()[0] == (0.0, 0.0)
-    assert (250.0, pytest.approx(6.0)) in found.lost()
-    assert (250.0, pytest.approx(50.0)) in found.lost()  # the roll-back stands at its failure
+    at_failure = [round(lost, 6) for when, lost in found.lost() if when == 250.0]
+    assert at_failure == [6.0, 6.0, 50.0]  # the roll-back stands at its failure
 
 
 def a_second_in_the_recovery() -> Timeline:
@@ -166,7 +167,7 @@ def a_second_in_the_recovery() -> Timeline:
     assert (first.state, second.state) == ("running", "waiting")
     assert (first.recovery, second.recovery) == (1, 1)
     assert second.text.startswith("the recovery starts again")
-    assert (first.lost, second.lost) == (pytest.approx(44.0), 0.0)
+    assert near(first.lost, 44.0, second.lost, 0.0)
     (runs,) = found.of("runs")
     assert runs.at == second.until > first.until
     judge(
@@ -211,8 +212,8 @@ def test_groups_go_out_and_come_back() -> None:
     """tests/engine/test_replica_group: two out until 646 and 746, each 541 s after its failure."""
     found = told(job(**SHORT), Hit("gpu", 105.0), Hit("gpu", 205.0, 8))
     outs, ins = found.of("out"), found.of("in")
-    assert [(e.at, e.until) for e in outs] == [(139.0, pytest.approx(646.0)), (239.0, pytest.approx(746.0))]
-    assert [e.at for e in ins] == [pytest.approx(646.0), pytest.approx(746.0)]
+    assert near(outs[0].at, 139.0, outs[0].until, 646.0, outs[1].at, 239.0, outs[1].until, 746.0)
+    assert near(ins[0].at, 646.0, ins[1].at, 746.0)
     assert [e.text for e in ins] == ["group 0 contributes again", "group 2 contributes again"]
     assert found.row["degraded_s"] == pytest.approx(sum(s.booked.get("degraded", 0.0) for s in found.spans))
 
@@ -229,8 +230,8 @@ def test_a_corruption_is_unseen_until_it_is_found() -> None:
     of = scenario(checkpoint(), mode="all_processes")
     found = told(of, Hit("silent", 150.0, 2))
     (unseen,), (late,) = found.of("unseen"), found.of("found")
-    assert (unseen.at, unseen.gpu, late.at) == (150.0, 2, pytest.approx(450.0))
-    assert (late.version, late.since) == (10, pytest.approx(100.0))  # captured before 150
+    assert (unseen.gpu, late.version) == (2, 10)
+    assert near(unseen.at, 150.0, late.at, 450.0, late.since, 100.0)  # captured before 150
     assert "unseen for 5 min" in late.text
 
 
@@ -313,7 +314,10 @@ def test_planted(fault: Any) -> None:
 
 
 def test_planted_state() -> None:
-    must_reject(lambda: a_second_in_the_recovery() and None, no_state())
+    def check() -> None:
+        a_second_in_the_recovery()
+
+    must_reject(check, no_state())
 
 
 def test_every_column_has_a_place() -> None:

@@ -18,6 +18,7 @@ CALM = Moment(24, 4.0, 20)
 HIT = PageHit(3, "weights", 1, "adjacent_pages", 0.5)
 PAGE = Damage(pages=(HIT,))
 LOST = Damage(lost=frozenset({("gpu", 3)}), alive=False, restart="in_process")
+OTHERS = tuple(range(first, first + 4) for first in (4, 8, 12))
 GROUPS = {"replica_group": {"stall": "8 s", "catch_up": "5 s"}}
 
 
@@ -49,7 +50,7 @@ def why(of: Scenario, damage: Damage, moment: Moment, kind: str, *, number: int 
          "the hosts with its copies are gone"),
         (RETRY, replace(PAGE, pages=(replace(HIT, region="activations"),), alive=False), CALM,
          ("pages", "activations"), "it needs living processes"),
-        (GROUPS, replace(LOST, struck=frozenset({("gpu", 3)})), replace(CALM, out=(range(4, 8), range(8, 12), range(12, 16))), ("gpu", ""),
+        (GROUPS, replace(LOST, struck=frozenset({("gpu", 3)})), replace(CALM, out=OTHERS), ("gpu", ""),
          "too much of the job is out already"),
         (PEERS, LOST, replace(CALM, within=9.8), ("gpu", ""), "struck while the state was being updated or encoded"),
     ],
