@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from docs.meanings import ALLOWED, MEANINGS
+from docs.allowed import ALLOWED
 from gemsim.costs.profiles import load_profile, profile_names
 from gemsim.spec import catalog
 from gemsim.spec.cluster import ClusterSpec, DiskSpec, StorageSpec
@@ -40,6 +40,7 @@ from gemsim.spec.laws import (
     LifetimeSpec,
     RecurrenceSpec,
 )
+from gemsim.spec.meanings import MEANINGS
 from gemsim.spec.paths import submodel
 from gemsim.spec.prices import PowerSpec, PricesSpec
 from gemsim.spec.protection.kinds import NOT_BUILT, TIERS

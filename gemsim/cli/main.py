@@ -13,12 +13,15 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gemsim import __version__
 from gemsim.errors import GemsimError, NotBuilt
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
@@ -32,6 +35,8 @@ COMMANDS = {
     "calibrate": "Measure what coding costs on this machine, as a profile.",
     "bench": "Time the engine on this machine, beside the goals.",
     "backtest": "Fit the first part of a run's log, predict the rest, and judge.",
+    "schema": "Print the JSON Schema of a study, for editors.",
+    "completion": "Print what makes a shell complete gemsim's commands.",
     "losses": "How likely a run loses everything, down to 1e-9, beside the closed form.",
     "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
@@ -60,11 +65,21 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands, again without loading them; options as any command."""
+        from click.shell_completion import CompletionItem
+
+        names = [CompletionItem(name, help=what) for name, what in COMMANDS.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Answer an unknown name with the nearest known one."""
-        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+        known = (
+            ctx.resilient_parsing or not args or args[0] in self.list_commands(ctx)
+        )  # a shell that completes is told nothing
+        if not known and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise click.UsageError(f"no such command ({args[0]}); the commands are {', '.join(COMMANDS)}{hint}", ctx)

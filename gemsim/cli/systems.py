@@ -24,8 +24,16 @@ Examples:
 """
 
 
+def _begin_so(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Names for a shell to complete, by the files alone: to read them would take too long."""
+    from gemsim import resources
+
+    names = sorted(path.stem for path in (resources.published() / "systems").glob("*.yaml"))
+    return [name for name in names if name.startswith(incomplete)]
+
+
 @click.command(epilog=EXAMPLES)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_begin_so)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def systems(name: str | None, as_json: bool) -> None:
     """List the named systems that `protection:` may name, or show all about system NAME."""

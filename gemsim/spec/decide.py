@@ -153,6 +153,11 @@ class _Values(SelfRead):
     def read(self, value: Any) -> tuple[Any, ...]:
         return values_of(value)
 
+    def form(self) -> dict[str, Any]:
+        spread = {"type": "object", "required": ["from", "to"], "additionalProperties": False,
+                  "properties": {key: {} for key in _RANGE}}  # fmt: skip
+        return {"anyOf": [{"type": "array", "minItems": 1}, spread]}
+
 
 class _ObjectiveText(SelfRead):
     """goodput, cost, or finish with its probability."""
@@ -174,6 +179,10 @@ class _ObjectiveText(SelfRead):
 
     def write(self, value: Objective) -> Any:
         return value.kind if value.probability is None else {value.kind: value.probability}
+
+    def form(self) -> dict[str, Any]:
+        finish = {"type": "object", "required": ["finish"], "additionalProperties": False, "properties": {"finish": {}}}
+        return {"anyOf": [{"enum": ["goodput", "cost"]}, finish]}
 
 
 class DecideSpec(Model):

@@ -225,6 +225,9 @@ class DriftSteps(SelfRead):
     def write(self, value: Steps) -> list[list[Any]]:
         return [[units.format(start, "time"), factor] for start, factor in value]
 
+    def form(self) -> dict[str, Any]:
+        return {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "maxItems": 2}}
+
 
 def _seconds(value: Any) -> float:
     """A time; a bare 0 is one too."""

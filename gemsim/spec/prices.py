@@ -44,6 +44,9 @@ class PriceText(SelfRead):
     def write(self, value: Price) -> str:
         return f"{value.amount:.12g} {value.currency}"
 
+    def form(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": rf"^\s*{_PRICE.pattern}\s*$", "examples": ["2.50 USD"]}
+
 
 PriceOf = Annotated[Price, PriceText()]
 Pue = Annotated[float, Quantity("count", 1.0, 10.0)]

@@ -44,6 +44,9 @@ class WindowText(SelfRead):
             raise ValueRefused(f"the window is empty ({show(value)})", "a positive length")
         return value
 
+    def form(self) -> dict[str, Any]:
+        return {"type": "string", "examples": ["348 d"]}
+
 
 class WhereText(SelfRead):
     """Filters: {column: value}, {column: [value, value]}; a `!` behind the column leaves these rows out."""
@@ -69,6 +72,9 @@ class WhereText(SelfRead):
             for one in value
         }
 
+    def form(self) -> dict[str, Any]:
+        return {"type": "object"}
+
 
 class ColumnsText(SelfRead):
     """Names of the file's columns: {ours: theirs}."""
@@ -85,6 +91,10 @@ class ColumnsText(SelfRead):
     def write(self, value: tuple[tuple[str, str], ...]) -> dict[str, str]:
         return dict(value)
 
+    def form(self) -> dict[str, Any]:
+        names = {name: {"type": "string", "minLength": 1} for name in NAMES}
+        return {"type": "object", "additionalProperties": False, "properties": names}
+
 
 class LogName(SelfRead):
     """A path that is text."""
@@ -93,6 +103,9 @@ class LogName(SelfRead):
         if isinstance(value, str) and value.strip():
             return value
         raise ValueRefused(f"not a file name ({show(value)})", "a failure log, a CSV file")
+
+    def form(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1}
 
 
 class Observed(NamedTuple):

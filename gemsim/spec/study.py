@@ -87,6 +87,11 @@ class _Requirements(SelfRead):
     def write(self, value: dict[str, Requirement]) -> dict[str, str]:
         return {name: f"{op} {units.format(bound, _measure(name))}" for name, (op, bound) in value.items()}
 
+    def form(self) -> dict[str, Any]:
+        columns = (name for name, measure in COLUMN_MEASURES.items() if measure != "text" and name not in JUDGED)
+        bound = {"type": "string", "pattern": r"^\s*(?:<=|>=|<|>)\s*.+$", "examples": ["<= 0.5 %"]}
+        return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(columns, bound)}
+
 
 class _Values(SelfRead):
     """A list of values of a swept path: at least one, none twice."""
@@ -99,6 +104,9 @@ class _Values(SelfRead):
         if not value:
             raise ValueRefused("an empty list", "at least one value", "remove the path or give values")
         return tuple(value)
+
+    def form(self) -> dict[str, Any]:
+        return {"type": "array", "minItems": 1}
 
 
 SweptValues = Annotated[tuple[Any, ...], _Values()]

@@ -79,6 +79,10 @@ class SelfRead:
         """The value as it stands in a file."""
         return value
 
+    def form(self) -> dict[str, Any]:
+        """What may stand in a file, as JSON Schema, as far as that can be said; {} for anything."""
+        return {}
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         writer = core_schema.plain_serializer_function_ser_schema(self.write, when_used="json")
         return core_schema.no_info_plain_validator_function(self.read, serialization=writer)
@@ -138,6 +142,9 @@ class Label(SelfRead):
         if isinstance(value, str) and value.strip() == value and value.isprintable() and 0 < len(value) <= 64:
             return value
         raise ValueRefused(f"not a name ({show(value)})", "printable text of at most 64 characters", "shorten it")
+
+    def form(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1, "maxLength": 64}
 
 
 class RateText(SelfRead):

@@ -26,7 +26,8 @@ FORMS = "low .. high, value ± share, beta(a, b), beta from 14 of 33, gamma from
 _CALL = re.compile(r"([a-z]+) ?\((.*)\)")
 _EVENTS = re.compile(r"gamma from (\S+) events?(?: in (.+))?")
 _SHARES = re.compile(r"beta from (\S+) of (\S+)")
-_LOOKS = re.compile(rf"(?:{'|'.join(_NAMES)}|gamma)\s*(?:\(|from\b).*|.*(?:\.\.|±|\+-|\+/-).*", re.DOTALL)
+LOOKS = rf"(?:{'|'.join(_NAMES)}|gamma)\s*(?:\(|from\b).*|.*(?:\.\.|±|\+-|\+/-).*"  # the same in an editor's dialect
+_LOOKS = re.compile(LOOKS, re.DOTALL)
 _DIMENSIONS: tuple[units.Dimension, ...] = ("count", "time", "share", "bytes", "bandwidth", "flops")
 _LONGEST = 200
 
@@ -201,3 +202,6 @@ class Laws(SelfRead):
 
     def write(self, value: dict[str, Law]) -> dict[str, str]:
         return {path: law.text for path, law in value.items()}
+
+    def form(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": "string", "pattern": f"^\\s*(?:{LOOKS})\\s*$"}}

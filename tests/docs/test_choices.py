@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from gemsim.cli import explain, losses, sensitivity
+from gemsim.cli import backtest, explain, losses, sensitivity, timeline
 from gemsim.spec.loading import load_study
 from gemsim.study.choosing import choose_point
 
 ROOT = Path(__file__).parents[2]
+TIMELINE = (ROOT / "docs" / "timeline.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "decide.md").read_text(encoding="utf-8")
-TEXT = "\n".join([explain.EXAMPLES, losses.EXAMPLES, sensitivity.EXAMPLES, PAGE])
-COMMAND = re.compile(r"gemsim (?:explain|losses|sensitivity) studies/[^`\n]*")
+COMMANDS = (backtest, explain, losses, sensitivity, timeline)
+TEXT = "\n".join([*(command.EXAMPLES for command in COMMANDS), PAGE, TIMELINE])
+COMMAND = re.compile(r"gemsim (?:backtest|explain|losses|sensitivity|timeline) studies/[^`\n]*")
 PRINTED = sorted({found.split("  #")[0].strip() for found in COMMAND.findall(TEXT)})
 
 

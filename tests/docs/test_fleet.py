@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from docs.meanings_fleet import FLEET
 from gemsim import scenario
 from gemsim.cli.main import main
 from gemsim.engine.run import simulate
 from gemsim.spec.loading import LoadedStudy, parse_study, resolve_point
+from gemsim.spec.meanings_fleet import FLEET
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "fleet.md").read_text(encoding="utf-8")
 CLASS_KEYS = ("frailty", "drift", "batch", "common_cause", "recurrence", "slower", "notice", "stop", "racks_per_power")

@@ -9,10 +9,11 @@ from typing import get_args
 import pytest
 
 from docs import make_reference
-from docs.meanings import ALLOWED, MEANINGS
+from docs.allowed import ALLOWED
 from gemsim.protection.retry import LEAST
 from gemsim.results.rows import ROW_COLUMNS
 from gemsim.results.summary import RESULT_COLUMNS
+from gemsim.spec.meanings import MEANINGS
 from gemsim.spec.restart import RestartSpec
 
 ROOT = Path(__file__).resolve().parents[2]

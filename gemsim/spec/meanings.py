@@ -1,11 +1,8 @@
-"""What each key of a study means, in a sentence: the part of docs/study.md that the models do not hold.
-
-`ALLOWED` says what may be written where the type alone does not.
-"""
+"""What each key of a study means, in a sentence: for docs/study.md and the schema that editors read."""
 
 from __future__ import annotations
 
-from docs.meanings_fleet import FLEET
+from gemsim.spec.meanings_fleet import FLEET
 
 MEANINGS: dict[str, str] = {
     # the study
@@ -283,38 +280,4 @@ MEANINGS: dict[str, str] = {
     "run.seed": "All designs meet the same failures.",
     "run.start": "A fleet that has long been running, or all devices new.",
     **FLEET,
-}
-
-ALLOWED: dict[str, str] = {
-    "uncertain": "path: law, e.g. `failures.contained: beta(14, 19)`",
-    "title": "text",
-    "notes": "text",
-    "cluster.gpu": "a GPU type, see below",
-    "failures.mix": "a failure mix, see below",
-    "failures.drift": "list of [time, factor], the first at 0",
-    "failures.replay.log": "a CSV file",
-    "failures.replay.window": "time, or `FROM to TO`",
-    "failures.replay.where": "`{column: value}` or `{column: [value, …]}`",
-    "failures.replay.columns": "`{time_h: t, node: host, …}`",
-    "failures.replay.detect": "time, or a law as `detect` of a class",
-    "failures.replay.repair": "time, or a law as `detect` of a class",
-    "failures.classes.rows": "list of [rows, probability]",
-    "failures.classes.frailty": "as `failures.frailty`",
-    "failures.classes.drift": "as `failures.drift`",
-    "failures.classes.batch.sizes": "list of [number, probability]",
-    "failures.classes.stop": "time, or a law as `detect`",
-    "failures.classes.latent.read": "time, or a law as `detect`",
-    "fleet.repair.stages.time": "time, or a law as `detect` of a class",
-    "fleet.repair.parts.lead": "time, or a law as `detect` of a class",
-    "failures.classes.source": "text",
-    "workload.protect": "`critical`, `unique` or a list of `weights`, `moments`, `expert_weights`, `expert_moments`",
-    "compare": "mapping of name to sections",
-    "require": 'mapping of column to bound, as `"<= 0.5 %"`',
-    "profile": "a profile, see below",
-    "quick": "`sweep`, `compare`, `decide`, `run`, `require`",
-    "decide.variables": "mapping of path to list or range: `{from: 8, to: 1024, factor: 2}`, "
-    "`{from: 0, to: 64, step: 8}`, `{from: 1 min, to: 2 h, number: 40, scale: log}`",
-    "decide.objective": "`goodput`, `cost`, `{finish: 0.9}`",
-    "sweep.grid": "mapping of path to list",
-    "sweep.zip": "mapping of path to list",
 }
