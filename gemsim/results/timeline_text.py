@@ -79,9 +79,9 @@ def _told(events: Sequence[Event], width: int) -> Iterator[str]:
     for event in events:
         first, *rest = _words(event)
         head = f"{clock(event.at):>{_AT[0]}} {event.at:>{_AT[1]},.1f}  "
-        yield textwrap.fill(first, width, initial_indent=head, subsequent_indent=_INDENT + "  ")
+        yield from textwrap.wrap(first, width, initial_indent=head, subsequent_indent=_INDENT + "  ")
         for line in rest:
-            yield textwrap.fill(line, width, initial_indent=_INDENT + "  ", subsequent_indent=_INDENT + "    ")
+            yield from textwrap.wrap(line, width, initial_indent=_INDENT + "  ", subsequent_indent=_INDENT + "    ")
 
 
 def _words(event: Event) -> Iterator[str]:
@@ -95,8 +95,8 @@ def _words(event: Event) -> Iterator[str]:
         what.append(f"while {event.state if event.state == 'running' else f'in {event.state}'}")
     if event.kind in ("failure", "found", "planned", "remap"):
         yield ", ".join(what)
-        for tier, reason in event.refused:
-            yield f"not {tier}: {reason}"
+        for reason in dict.fromkeys(reason for _, reason in event.refused):
+            yield f"not {', '.join(tier for tier, why in event.refused if why == reason)}: {reason}"
         yield f"-> {event.text}"
     else:
         yield f"{', '.join(what)}: {event.text}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -20,7 +22,7 @@ from gemsim.results.ledger import LEDGER
 from gemsim.results.timeline import WORK, Timeline, events_csv, spans_csv
 from gemsim.results.timeline_chrome import to_chrome
 from gemsim.results.timeline_text import LABELS, clock, to_text
-from tests.engine.small import Hit, checkpoint, scenario, script
+from tests.engine.small import RETRY, STRIPE, Hit, checkpoint, scenario, script
 from tests.engine.test_plain import scenario as plain
 from tests.engine.test_replica_group import SHORT, job
 from tests.faults import must_reject, replaced
@@ -84,6 +86,24 @@ def test_a_failure_is_told_with_what_it_found_and_did() -> None:
     assert "while in waiting" in page
     assert "-> checkpoint to step 20; 44 s of work to do again; 45 s down" in page
     assert "unseen for 5 min" in page
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_what_happens_stands_in_its_column(width: int) -> None:
+    """Whatever is no time of an event is indented below it."""
+    page = to_text(many(), width=width, full=True)
+    told = page[page.index("what happens") :].partition("\n\n")[0].splitlines()[1:]
+    begin = [line for line in told if not line.startswith(" " * 28)]
+    assert len(begin) == len(many().events)
+    assert all(re.match(r" *\d[\d,]* \d\d:\d\d:\d\d +[\d,.]+  \S", line) for line in begin)
+
+
+def test_tiers_with_one_reason_are_named_together() -> None:
+    found = record(scenario(RETRY, STRIPE, checkpoint()), seed=0, replication=0)
+    event = replace(few().events[0], refused=(("retry", "a"), ("stripe", "a"), ("near", "b")))
+    page = to_text(replace(found, events=(event,)))
+    assert "not retry, stripe: a\n" in page
+    assert "not near: b\n" in page
 
 
 def test_the_ledger_closes_on_the_page() -> None:
