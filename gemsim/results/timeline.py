@@ -166,6 +166,31 @@ class Timeline:
             total += lost
         return found
 
+    def undone(self) -> list[tuple[float, float, float]]:
+        """(from, to, seconds) of the work that roll-backs undid, in wall seconds of when it was done.
+
+        A roll-back undoes what was done last of all that then still counted, so that no work is undone twice.
+        """
+        steps = [(event.at, event.lost) for event in self.events if event.lost > 0.0]
+        kept: list[tuple[float, float, float]] = []
+        found: list[tuple[float, float, float]] = []
+        number = 0
+        for when, lost in steps:
+            while number < len(self.spans) and self.spans[number].begin < when:
+                span = self.spans[number]
+                kept.append((span.begin, span.end, span.booked.get("productive", 0.0)))
+                number += 1
+            while lost > 0.0 and kept:
+                begin, end, seconds = kept.pop()
+                if seconds > lost:
+                    cut = end - (end - begin) * lost / seconds
+                    kept.append((begin, cut, seconds - lost))
+                    begin, seconds = cut, lost
+                lost -= seconds
+                if seconds > 0.0:
+                    found.append((begin, end, seconds))
+        return found
+
 
 _EVENT = [one.name for one in fields(Event)]
 _SPAN = ("begin_s", "end_s", "doing", *(f"{name}_s" for name in LEDGER), "overhead_by_tier", "recovery")

@@ -54,6 +54,8 @@ def judge(found: Timeline, row: dict[str, Any]) -> None:
         assert sum(span.overhead.values()) == pytest.approx(span.booked.get("overhead", 0.0), abs=1e-9 * found.wall)
         assert span.doing == WORK or set(span.booked) == {span.doing}
     assert found.lost()[-1][1] == pytest.approx(found.wall - row["productive_s"], abs=1e-9 * found.wall)
+    undone = sum(seconds for _, _, seconds in found.undone())
+    assert undone == pytest.approx(row["wasted_s"], abs=1e-9 * found.wall)
     assert all(one.at <= other.at for one, other in pairwise(found.events))
     assert {event.kind for event in found.events} <= set(KINDS)
     counted(found)

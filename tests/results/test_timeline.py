@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gemsim.engine.record import record
-from gemsim.results.figures.timeline import COLOURS, binned, timeline_pictures
+from gemsim.results.figures.timeline import COLOURS, _lost, binned, timeline_pictures
 from gemsim.results.ledger import LEDGER
 from gemsim.results.timeline import WORK, Timeline, events_csv, spans_csv
 from gemsim.results.timeline_chrome import to_chrome
@@ -250,6 +250,27 @@ def test_nothing_is_lost_in_the_pieces() -> None:
     parts = [(0.0, 10.0, 5.0), (1.0, 5.0, 4.0), (9.5, 10.0, 1.0), (3.0, 3.0, 2.0), (0.0, 0.0, 1.0), (10.0, 10.0, 1.0)]
     found = binned(parts, edges)
     assert found == pytest.approx([1 + 1 + 1, 1 + 2 + 2, 1 + 1, 1, 1 + 1 + 1])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_work_is_undone_where_it_was_done_and_once(name: str) -> None:
+    """What roll-backs undid is what is booked as wasted, lies in time that the job worked, and nowhere twice."""
+    found = ALL[name]()
+    undone = sorted(found.undone())
+    assert sum(seconds for _, _, seconds in undone) == pytest.approx(found.row["wasted_s"], abs=1e-9 * found.wall)
+    assert all(one[1] <= other[0] + 1e-9 for one, other in pairwise(undone))
+    assert all(seconds <= (end - begin) * (1.0 + 1e-9) for begin, end, seconds in undone)
+
+
+def test_a_roll_back_over_a_roll_back() -> None:
+    """Nothing is saved: the second failure undoes what was done since the first alone, as all before is undone."""
+    of = scenario(mode="all_processes")
+    found = record(of, seed=0, replication=0, trace=script(of, Hit("reset_gpu", 100.0), Hit("reset_gpu", 400.0)))
+    runs = found.of("runs")[0].at
+    assert np.array(found.undone()) == pytest.approx(np.array([[0.0, 100.0, 100.0], [runs, 400.0, 400.0 - runs]]))
+    edges = np.linspace(0.0, found.wall, 51)
+    shares = sum(_lost(found, column, edges) for column in LEDGER if column != "productive") / np.diff(edges)
+    assert shares.max() <= 1.0 + 1e-9
 
 
 def test_every_column_has_a_colour() -> None:

@@ -7,7 +7,6 @@ of equal pieces of the run are drawn; nothing is drawn wider than it was.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ COLOURS = {
 LOST = tuple(name for name in LEDGER if name != "productive")
 ONE_BY_ONE = 400  # spans that are still drawn so
 PIECES = 90  # of a run, for the shares lost
+FINE = 1_800  # points of a line: two for each pixel
 MARKS = {  # kinds of events -> how they are drawn: symbol, filled or not, words
     "back": ("v", True, "rolls back"),
     "kept": ("o", False, "stops the job, state kept"),
@@ -102,8 +102,7 @@ def _lost(timeline: Timeline, column: str, edges: Floats) -> Floats:
     """Seconds of one column in each piece; undone work from when it was done."""
     if column != "wasted":
         return binned([(span.begin, span.end, span.booked.get(column, 0.0)) for span in timeline.spans], edges)
-    undone = [(event.since if isfinite(event.since) else event.at, event.at, event.lost) for event in timeline.events]
-    return binned(undone, edges)
+    return binned(timeline.undone(), edges)
 
 
 def binned(parts: list[tuple[float, float, float]], edges: Floats) -> Floats:
@@ -151,7 +150,9 @@ def _failures(axes: Any, timeline: Timeline, unit: float) -> None:
         some = [event for event in struck if _mark(event) == kind]
         if not some:
             continue
-        x, y = [event.at / unit for event in some], [scopes.index(event.scope) for event in some]
+        pixel = timeline.wall / FINE  # of many marks in one pixel one is drawn
+        places = {(round(event.at / pixel), scopes.index(event.scope)): event.at / unit for event in some}
+        x, y = list(places.values()), [scope for _, scope in places]
         face = {"back": COLOURS["wasted"], "kept": COLOURS["recovery"], "mild": _INK}[kind]
         colour = {"c": face} if filled else {"facecolors": "none", "edgecolors": face}
         axes.scatter(x, y, marker=symbol, s=size, lw=0.8, label=f"{words} ({len(some):,})", **colour)
@@ -163,9 +164,12 @@ def _failures(axes: Any, timeline: Timeline, unit: float) -> None:
 
 
 def _lost_so_far(axes: Any, timeline: Timeline, unit: float) -> None:
-    points = np.array(timeline.lost())
-    axes.plot(points[:, 0] / unit, points[:, 1] / _HOUR, color=_INK, lw=1.0)
-    axes.fill_between(points[:, 0] / unit, 0.0, points[:, 1] / _HOUR, color=COLOURS[WORK], lw=0)
+    when, seconds = np.array(timeline.lost()).T
+    if len(when) > FINE:
+        even = np.linspace(0.0, timeline.wall, FINE)
+        when, seconds = even, np.interp(even, when, seconds)
+    axes.plot(when / unit, seconds / _HOUR, color=_INK, lw=1.0)
+    axes.fill_between(when / unit, 0.0, seconds / _HOUR, color=COLOURS[WORK], lw=0)
     axes.set_title("lost so far, hours: all that is not productive")
     axes.set_ylim(0.0, None)
 
