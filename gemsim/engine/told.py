@@ -50,6 +50,7 @@ def struck(job: Job, recovery: Recovery, strike: Strike, *, since: float | None,
     words += _seen(strike, since)
     words.append(_plan(recovery))
     words += [f"{brief(lost, 'time')} of work to do again"] if lost > 0.0 else []
+    words += [f"{brief(-lost, 'time')} of work need not be done again"] if lost < 0.0 else []
     words.append(f"{brief(end - strike.wall, 'time')} down" if end < inf else "down until a node can be had")
     return replace(
         failed(job, strike.event, strike.wall, kind, gpu=strike.gpu),

@@ -16,6 +16,7 @@ from typing import Any
 
 from gemsim.results.ledger import LEDGER
 
+Piece = tuple[float, float, float]  # from, to (wall seconds), seconds of work
 WORK = "work"  # what a running job does; a job that stands still does what a column of the ledger is called
 KINDS = {
     "begins": "the run begins short of nodes",
@@ -166,30 +167,44 @@ class Timeline:
             total += lost
         return found
 
-    def undone(self) -> list[tuple[float, float, float]]:
+    def undone(self) -> list[Piece]:
         """(from, to, seconds) of the work that roll-backs undid, in wall seconds of when it was done.
 
-        A roll-back undoes what was done last of all that then still counted, so that no work is undone twice.
+        A roll-back undoes what was done last of all that then still counted, so that no work is undone twice. A second
+        failure may need less of it undone; that counts again.
         """
-        steps = [(event.at, event.lost) for event in self.events if event.lost > 0.0]
-        kept: list[tuple[float, float, float]] = []
-        found: list[tuple[float, float, float]] = []
+        kept: list[Piece] = []
+        found: list[Piece] = []
         number = 0
-        for when, lost in steps:
-            while number < len(self.spans) and self.spans[number].begin < when:
+        for event in self.events:
+            if not event.lost:
+                continue
+            while number < len(self.spans) and self.spans[number].begin < event.at:
                 span = self.spans[number]
                 kept.append((span.begin, span.end, span.booked.get("productive", 0.0)))
                 number += 1
-            while lost > 0.0 and kept:
-                begin, end, seconds = kept.pop()
-                if seconds > lost:
-                    cut = end - (end - begin) * lost / seconds
-                    kept.append((begin, cut, seconds - lost))
-                    begin, seconds = cut, lost
-                lost -= seconds
-                if seconds > 0.0:
-                    found.append((begin, end, seconds))
-        return found
+            if event.lost > 0.0:
+                _move(kept, found, event.lost, late=True)
+            else:
+                _move(found, kept, -event.lost, late=False)
+        return [piece for piece in found if piece[2] > 0.0]
+
+
+def _move(source: list[Piece], target: list[Piece], seconds: float, *, late: bool) -> None:
+    """Take so many seconds of work from the end of one list to that of the other, of a piece its late or early part."""
+    while seconds > 0.0 and source:
+        begin, end, held = source.pop()
+        if held > seconds:
+            part = (end - begin) * seconds / held
+            cut = end - part if late else begin + part
+            first, last = (
+                (begin, cut, held - seconds if late else seconds),
+                (cut, end, seconds if late else held - seconds),
+            )
+            source.append(first if late else last)
+            begin, end, held = last if late else first
+        target.append((begin, end, held))
+        seconds -= held
 
 
 _EVENT = [one.name for one in fields(Event)]
