@@ -7,9 +7,9 @@ used, so that importing gemsim costs nothing.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+TYPE_CHECKING = False  # true for a type checker; typing itself would be the dearest part of this import
 
 if TYPE_CHECKING:
     from gemsim.api.compare import compare
@@ -59,14 +59,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for (PEP 562)."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'gemsim' has no attribute {name!r}; it has {', '.join(_WHERE)}")
-    found = getattr(importlib.import_module(_WHERE[name]), name)
-    globals()[name] = found
-    return found
-
-
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
+
+
+if not TYPE_CHECKING:  # a type checker would take it that every name exists
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for (PEP 562)."""
+        if name not in _WHERE:
+            raise AttributeError(f"module 'gemsim' has no attribute {name!r}; it has {', '.join(_WHERE)}")
+        found = getattr(importlib.import_module(_WHERE[name]), name)
+        globals()[name] = found
+        return found

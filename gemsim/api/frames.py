@@ -25,8 +25,16 @@ UNITS = "units"
 AS_WRITTEN = "as written"
 WORDS = ("text", "JSON", "scenario id", "true or false", AS_WRITTEN)  # units of columns that hold no numbers
 OF_DIMENSION = {
-    **{"time": "s", "bytes": "B", "bandwidth": "B/s", "share": "1", "count": "1"},
-    **{"flops": "FLOP/s", "power": "W", "carbon": "kg/J", "rate": "1/s", "price": "currency of prices"},
+    "time": "s",
+    "bytes": "B",
+    "bandwidth": "B/s",
+    "share": "1",
+    "count": "1",
+    "flops": "FLOP/s",
+    "power": "W",
+    "carbon": "kg/J",
+    "rate": "1/s",
+    "price": "currency of prices",
 }
 ROW_UNITS = {field.name: field.metadata[b"unit"].decode() for field in SCHEMA}
 COST_UNITS = {"gpu_h": "GPU h", "energy_kwh": "kWh", "co2_kg": "kg"}
@@ -87,12 +95,12 @@ def swept_by(loaded: LoadedStudy, points: Sequence[Any]) -> Swept:
 
 
 def _converter(dimension: str | None, values: Sequence[Any]) -> Convert | None:
-    """How each of the values becomes a number in SI; None where one of them is a word (optimal) or no rate of the job."""
+    """How each of the values becomes a number in SI; None where one is a word (optimal) or a rate of each device."""
     if dimension not in OF_DIMENSION or dimension == "price":
         return None
 
     def convert(value: Any) -> Any:
-        number: Any = units.parse(value, dimension)  # type: ignore[arg-type]
+        number: Any = units.parse(value, dimension)  # type: ignore[call-overload]
         if isinstance(number, units.Rate):
             if number.per != "job":
                 raise UnitError("a rate for each device")

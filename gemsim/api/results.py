@@ -103,7 +103,7 @@ class Results:
         """The question, where the costs are from, the answer of each group, and the designs with their intervals."""
         groups = groups_of(self.found)
         titles = titles_of(groups)
-        body = [html.head(self.study.title), html.lines([f"{repr(self.folder)[10:-1]}: {self._count()}", *self._sources()])]
+        body = [html.head(self.study.title), html.lines([f"{self.folder}: {self._count()}", *self._sources()])]
         for title, group in zip(titles, groups, strict=True):
             named = f"{title}. " if len(groups) > 1 else ""
             body.append(html.lines([f"{named}{verdict(group)}"]))
@@ -111,7 +111,9 @@ class Results:
         cells = [cells for title, group in shown for cells in _designs(title, group)]
         body.append(html.table(HEADS, cells[:SHOWN]))
         more = len(cells) - SHOWN
-        body.append(html.lines([f"… and {more} more rows: .summary has all." if more > 0 else "* best, = tied with it"]))
+        body.append(
+            html.lines([f"… and {more} more rows: .summary has all." if more > 0 else "* best, = tied with it"])
+        )
         return "".join(body)
 
     def _count(self) -> str:
@@ -120,7 +122,10 @@ class Results:
     def _sources(self) -> list[str]:
         """Which profiles the costs are from, and whether they were measured."""
         known = {(row["profile"], row["modelled"]) for row in self.found.summary.rows if row["profile"]}
-        return [f"costs: profile {name}, {'modelled, not measured' if guess else 'measured'}" for name, guess in sorted(known)]
+        return [
+            f"costs: profile {name}, {'modelled, not measured' if guess else 'measured'}"
+            for name, guess in sorted(known)
+        ]
 
 
 def _designs(title: str, group: Group) -> Iterator[tuple[str, ...]]:

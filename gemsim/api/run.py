@@ -44,8 +44,8 @@ def sweep(
     `if __name__ == "__main__":`, a notebook needs no guard. `replications`, `seed`: instead of the study's.
 
     Ctrl-C, or the stop button of a notebook, raises KeyboardInterrupt and keeps what is done: the same call goes on
-    from there. Raises StudyError, ResultsError for a folder that cannot be used, GemsimError where no point is feasible.
-    A point that fails does not stop the others: see `Results.failed`.
+    from there. Raises StudyError, ResultsError for a folder that cannot be used, GemsimError where no point is
+    feasible. A point that fails does not stop the others: see `Results.failed`.
 
     >>> import gemsim as gs, tempfile
     >>> study = gs.load_study("widths", quick=True).point(

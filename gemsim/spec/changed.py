@@ -31,7 +31,7 @@ Raw = dict[str, Any]
 def changed(loaded: LoadedStudy, changes: Mapping[str, Any]) -> LoadedStudy:
     """`loaded` with each value put at its path, in order; None at a key of `require`, `sweep.grid`, … takes it out.
 
-    A path that is swept or uncertain becomes fixed. The `quick` section is gone: it belongs to the study as it was.
+    A mapping takes the place of a section. A path that is swept or uncertain becomes fixed. The `quick` section is gone: it belongs to the study as it was.
     Raises StudyError with every problem, each with the file and the path.
     """
     data = normalised(loaded.raw)
@@ -82,7 +82,9 @@ def _put(data: Raw, path: str, value: Any) -> None:
         data.setdefault("run", {})[path.removeprefix("run.")] = value
         return None
     _refuse_compared(data, path)
-    assign(data, locate(data, path), value)
+    place = locate(data, path)
+    assign(data, place, None)  # a mapping takes the place of what was there; a sweep would lay it over that
+    assign(data, place, value)
     for axes in _axes(data):
         axes.pop(path, None)
     return None
@@ -122,7 +124,9 @@ def _refuse_compared(data: Raw, path: str) -> None:
         over = [one for one in overrides if path == one or path.startswith(f"{one}.")] if overrides else []
         if over:
             what = f"the variant {show(name)} of compare writes {over[0]} itself"
-            raise ValueRefused(what, "a path that no variant writes", f"take one design first, or change compare.{name}")
+            raise ValueRefused(
+                what, "a path that no variant writes", f"take one design first, or change compare.{name}"
+            )
 
 
 def _axes(data: Raw) -> list[Raw]:
@@ -139,8 +143,5 @@ def _read(loaded: LoadedStudy, data: Raw) -> LoadedStudy:
         return parse_study(content, Path(loaded.path))
     except StudyError as error:
         raise StudyError(
-            [
-                Problem(str(loaded.path), one.path, one.what, one.allowed, one.todo)
-                for one in error.problems
-            ]
+            [Problem(str(loaded.path), one.path, one.what, one.allowed, one.todo) for one in error.problems]
         ) from error
