@@ -73,7 +73,8 @@ class Study:
 
         Any path goes: of the model (`protection.stripe.k`), of the run (`run.seed`), `require.COLUMN`,
         `sweep.grid.PATH` (a list), `title`. A path that is swept or uncertain becomes fixed. None at `require.COLUMN`,
-        `sweep.grid.PATH`, `compare.NAME` and the like takes it out. A mapping takes the place of a section; to change one key of it, give its path.
+        `sweep.grid.PATH`, `compare.NAME` and the like takes it out. A mapping takes the place of a section; to change
+        one key of it, give its path.
 
         Raises StudyError with every problem.
 

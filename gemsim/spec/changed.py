@@ -31,8 +31,8 @@ Raw = dict[str, Any]
 def changed(loaded: LoadedStudy, changes: Mapping[str, Any]) -> LoadedStudy:
     """`loaded` with each value put at its path, in order; None at a key of `require`, `sweep.grid`, … takes it out.
 
-    A mapping takes the place of a section. A path that is swept or uncertain becomes fixed. The `quick` section is gone: it belongs to the study as it was.
-    Raises StudyError with every problem, each with the file and the path.
+    A mapping takes the place of a section. A path that is swept or uncertain becomes fixed. The `quick` section is
+    gone: it belongs to the study as it was. Raises StudyError with every problem, each with the file and the path.
     """
     data = normalised(loaded.raw)
     data.pop("quick", None)
