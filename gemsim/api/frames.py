@@ -124,7 +124,8 @@ def summary_frame(rows: Sequence[Row], swept: Swept, currency: str, columns: Seq
 
 def cost_frame(rows: Sequence[Row], swept: Swept, currency: str) -> pd.DataFrame:
     """Rows of costs.csv: one for each design and category."""
-    spent = {f"{name}_per_{per}": COST_UNITS.get(name, currency) for per in ("run", "failure") for name in MEASURES}
+    money = currency or OF_DIMENSION["price"]
+    spent = {f"{name}_per_{per}": COST_UNITS.get(name, money) for per in ("run", "failure") for name in MEASURES}
     known = {"variant": "text", "category": "text", **spent, "currency": "text", "point": "scenario id"}
     return frame(({**row, **swept.row(row)} for row in rows), {**swept.units, **known})
 

@@ -76,7 +76,7 @@ def predict(study: AnyStudy) -> pd.DataFrame:
     >>> import gemsim as gs
     >>> table = gs.predict(gs.load_study("widths", quick=True))
     >>> len(table), round(float(table["ettr_analytic"].max()), 3)
-    (72, 0.963)
+    (72, 0.956)
     """
     asked = as_study(study)
     wanted = _plan(asked)
