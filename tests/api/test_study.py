@@ -119,7 +119,7 @@ def test_a_law_goes_where_a_value_is_put() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"protection.stripe.kk": 3}, r"protection\.stripe\.kk: no such path .*; did you mean 'protection\.stripe\.k'\?"),
+        ({"protection.stripe.kk": 3}, r"stripe\.kk: no such path .*; did you mean 'protection\.stripe\.k'\?"),
         ({M: -1}, r"m: out of range \(-1\); a whole number from 0 to 8"),
         ({"sweep.grid.protection.stripe.x": [1]}, r"sweep\.grid\.protection\.stripe\.x: no such path"),
         ({"require.etr": "<= 1 %"}, r"unknown summary column \('etr'\)"),
