@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -161,18 +162,17 @@ def _references(
     points = results.found.points
     if reference is None:
         chosen = {key: one.reference for key, one in results.found.summary.choices.items()}
-        ids = {key: points[index].id for key, index in chosen.items() if index is not None}
+        ids = {key: points[at].id for key, at in chosen.items() if at is not None}
         by_id = {one.point: one for one in designs}
         return lambda one: by_id[ids[one.group]] if one.group in ids else None
-    if isinstance(reference, int):
-        if not 0 <= reference < len(points):
-            raise GemsimError(f"no such reference ({reference}); an index of the summary, 0 to {len(points) - 1}")
-        picked = [one for one in designs if one.point == points[reference].id]
-    elif isinstance(reference, str):
-        picked = [one for one in designs if reference in (one.head["variant"], one.point)]
-    else:
-        picked = [one for one in designs if _holds(one.head, reference)]
-    return _single(picked, reference)
+    if isinstance(reference, str):
+        return _single([one for one in designs if reference in (one.head["variant"], one.point)], reference)
+    if isinstance(reference, Mapping):
+        return _single([one for one in designs if _holds(one.head, reference)], reference)
+    at = index(reference)  # whole numbers of NumPy too
+    if not 0 <= at < len(points):
+        raise GemsimError(f"no such reference ({at}); an index of the summary, 0 to {len(points) - 1}")
+    return _single([one for one in designs if one.point == points[at].id], reference)
 
 
 def _holds(head: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

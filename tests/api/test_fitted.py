@@ -36,9 +36,8 @@ def test_it_says_what_the_command_says(
     fitted: gs.FittedLog, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["fit", str(log), "--nodes", str(NODES), "--window", f"{DAYS} d", "--replications", "100"]
-    assert main(asked) == 0
-    assert capsys.readouterr().out == fitted.answer
     assert main([*asked, "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.partition("\nwritten: ")[0] == fitted.answer
     assert (tmp_path / "failures.yaml").read_text() == fitted.section
 
 

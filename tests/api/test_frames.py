@@ -55,7 +55,7 @@ def test_every_column_has_one_unit_and_numbers_are_numbers(name: str, swept: gs.
 
 def test_a_column_without_a_unit_would_be_seen() -> None:
     with pytest.raises(KeyError, match="ettr"):
-        gs.api.frames.with_units(pd.DataFrame({"ettr": [0.9]}), {})  # type: ignore[attr-defined]
+        gs.api.frames.with_units(pd.DataFrame({"ettr": [0.9]}), {})
 
 
 def test_units_are_those_of_the_page_of_columns() -> None:

@@ -78,7 +78,7 @@ def test_a_value_put_where_one_is_swept_fixes_it() -> None:
     fixed = small().set(K, np.int64(64))
     assert len(fixed.points) == 8
     assert K not in fixed.points
-    assert {tier.k for tier in fixed.loaded.spec.protection if tier.kind == "stripe"} == {64}  # type: ignore[union-attr]
+    assert {tier.k for tier in fixed.loaded.spec.protection if tier.kind == "stripe"} == {64}
     assert len(small().points) == 16
 
 
