@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from gemsim.api.frames import ROW_UNITS, frame, swept_by
-from gemsim.api.results import Results
+from gemsim.api.frames import ROW_UNITS, first_rows, frame, swept_by
+from gemsim.api.results import Results, counts_of
 from gemsim.api.run import run_in_memory
 from gemsim.api.study import Study
 from gemsim.errors import GemsimError, ValueRefused, show
@@ -137,21 +137,20 @@ def _column(run: Run, name: str) -> Floats:
     return run[name].to_numpy(dtype=np.float64)
 
 
-def _runs(table: pa.Table, replications: int) -> dict[str, Run]:
-    """The numbers of each design by replication, of the first `replications`."""
-    found = table.to_pandas()
-    found = found[found["replication"] < replications].set_index("replication")
+def _runs(table: pa.Table, replications: Mapping[str, int]) -> dict[str, Run]:
+    """The numbers of each design by replication, of its first replications."""
+    found = first_rows(table, replications).set_index("replication")
     return {str(id_): run[list(NUMBERS)] for id_, run in found.groupby("point", sort=False)}
 
 
 def _of_one(results: Results) -> list[_Design]:
     """The design points of a sweep, in order; those without numbers are left out."""
-    runs = _runs(RowStore(results.folder / "rows").read(), results.replications)
+    runs = _runs(RowStore(results.folder / "rows").read(), counts_of(results.found))
     swept = swept_by(results.study.loaded, results.found.points)
     return [
         _Design({"variant": one.variant, **swept.row(one.columns)}, one.id, one.group, runs[one.id])
         for one in results.found.points
-        if one.id in runs and one.id not in results.failed
+        if one.id in runs
     ]
 
 
@@ -214,13 +213,11 @@ def _of_many(named: Mapping[str, Study | Results]) -> list[_Design]:
 
 def _only(name: str, given: Study | Results) -> _Design:
     if isinstance(given, Results):
-        count, table = given.replications, RowStore(given.folder / "rows").read()
-        known = {point.id for point in given.found.points if point.id and point.id not in given.failed}
-        table = table.filter(pa.array([one in known for one in table["point"].to_pylist()], pa.bool_()))
+        runs = _runs(RowStore(given.folder / "rows").read(), counts_of(given.found))
     else:
-        count = given.replications
-        _, table = run_in_memory(plan(given.loaded, seed=None, replications=None, quick=given.quick), jobs=1)
-    runs = _runs(table, count)
+        asked = plan(given.loaded, seed=None, replications=None, quick=given.quick)
+        points, table = run_in_memory(asked, jobs=1)
+        runs = _runs(table, {point.id: asked.replications for point in points})
     if len(runs) != 1:
         raise GemsimError(f"{name}: holds {len(runs)} designs, and one is compared; take one with study.point(...)")
     ((id_, run),) = runs.items()

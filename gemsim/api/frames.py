@@ -130,13 +130,20 @@ def cost_frame(rows: Sequence[Row], swept: Swept, currency: str) -> pd.DataFrame
     return frame(({**row, **swept.row(row)} for row in rows), {**swept.units, **known})
 
 
-def rows_frame(points: Sequence[Point], table: pa.Table, swept: Swept, *, replications: int) -> pd.DataFrame:
-    """A row for each design point and replication, of the first `replications`: what it varies, then its ledger row.
+def first_rows(table: pa.Table, replications: Mapping[str, int]) -> pd.DataFrame:
+    """The rows of the first replications of each design, by id; a folder may hold more, and other designs."""
+    found: pd.DataFrame = table.to_pandas()
+    return found[found["replication"] < found["point"].map(lambda id_: replications.get(id_, 0)).astype("int64")]
+
+
+def rows_frame(
+    points: Sequence[Point], table: pa.Table, swept: Swept, *, replications: Mapping[str, int]
+) -> pd.DataFrame:
+    """A row for each design point and replication, of the first of each design: what it varies, then its ledger row.
 
     Points that are one design (m = 0 for every k) each have their rows, under one `point`.
     """
-    kept = table.to_pandas()
-    kept = kept[kept["replication"] < replications]
+    kept = first_rows(table, replications)
     heads = [{"variant": one.variant, **swept.row(one.columns), "point": one.id, "_": one.index} for one in points]
     head_units = {"variant": "text", **swept.units, "point": "scenario id", "_": "1"}
     joined = frame((head for head in heads if head["point"]), head_units).merge(kept, on="point", how="inner")

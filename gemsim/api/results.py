@@ -44,10 +44,11 @@ class Results:
     def rows(self) -> pd.DataFrame:
         """A row for each design point and replication: `variant`, the swept paths, then the row of the ledger.
 
-        Points that are one design (m = 0 for every k) each have their rows, under one `point`.
+        Points that are one design (m = 0 for every k) each have their rows, under one `point`. Designs without numbers
+        (infeasible, failed) have none.
         """
         table = RowStore(self.folder / "rows").read()
-        return rows_frame(self.found.points, table, self._swept, replications=self.found.plan.replications)
+        return rows_frame(self.found.points, table, self._swept, replications=counts_of(self.found))
 
     @cached_property
     def costs(self) -> pd.DataFrame:
@@ -126,6 +127,11 @@ class Results:
             f"costs: profile {name}, {'modelled, not measured' if guess else 'measured'}"
             for name, guess in sorted(known)
         ]
+
+
+def counts_of(found: SweepResult) -> dict[str, int]:
+    """Design to the replications that its row of the summary is made of."""
+    return {str(row["point"]): int(row["replications"]) for row in found.summary.rows if row["point"]}
 
 
 def _designs(title: str, group: Group) -> Iterator[tuple[str, ...]]:

@@ -111,7 +111,8 @@ def simulate(
     asked = as_study(study)
     wanted = _plan(asked, seed=seed, replications=replications)
     points, table = run_in_memory(wanted, jobs=jobs)
-    found = rows_frame(points, table, swept_by(asked.loaded, points), replications=wanted.replications)
+    counts = {point.id: wanted.replications for point in points}
+    found = rows_frame(points, table, swept_by(asked.loaded, points), replications=counts)
     found.attrs["infeasible"] = {label(point): point.reason for point in points if not point.id}
     return found
 
