@@ -41,6 +41,13 @@ def test_the_choice_is_that_of_the_file_and_a_study_of_its_own(found: gs.Recomme
     assert found.data["choice"] == held["choice"]
 
 
+def test_the_choice_is_marked_wherever_it_stands(found: gs.Recommendation) -> None:
+    other = gs.Recommendation(found.study, found.found, found.folder)
+    other.__dict__["data"] = {**found.data, "choice": 1, "tied": [1, 2]}
+    assert other.confirmed["choice"].tolist() == [False, True, False]
+    assert other.confirmed["tied"].tolist() == [False, True, True]
+
+
 def test_numbers_are_those_of_the_file(found: gs.Recommendation) -> None:
     held = found.data["confirmed"]
     for column, key, part in (

@@ -123,6 +123,14 @@ def test_the_closed_form_is_that_of_the_sweep(swept: gs.Results) -> None:
     pd.testing.assert_frame_equal(alone, swept.summary[both])
 
 
+def test_the_closed_form_has_what_uncertain_inputs_leave_open(tmp_path: Path) -> None:
+    study = gs.load_study("uncertain", quick=True).point(index=0).with_({"run.horizon": "1 d", "run.replications": 1})
+    alone = gs.predict(study).iloc[0]
+    assert alone["ettr_input_lo"] < alone["ettr_analytic"] < alone["ettr_input_hi"]
+    swept = gs.sweep(study, out=tmp_path, jobs=1, quiet=True).summary.iloc[0]
+    assert alone["ettr_input_lo"] == swept["ettr_input_lo"]
+
+
 def test_a_point_that_cannot_be_has_its_reason() -> None:
     table = gs.predict(small().set(f"sweep.grid.{K}", [16, 4000]))
     coded = table[table[M] == 1]  # without parity no stripe is made
