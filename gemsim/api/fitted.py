@@ -12,7 +12,7 @@ import pandas as pd
 
 from gemsim.api import html
 from gemsim.api.frames import frame
-from gemsim.errors import ValueRefused
+from gemsim.api.given import whole
 from gemsim.failures.logs.fit import Analysis, analyse
 from gemsim.failures.logs.load import Request, observe
 from gemsim.failures.logs.report import render
@@ -103,11 +103,9 @@ def fit_log(
 
     Raises ValueRefused for a log that cannot be read or counted.
     """
-    if nodes is not None and nodes < 1:
-        raise ValueRefused(f"not a number of nodes ({nodes})", "a whole number of at least 1")
     begin, length, origin = window_hours(window) if window else (None, None, None)
     path = Path(log)
-    seen = observe(Request(path, nodes=nodes, begin_h=begin, window_h=length, origin=origin))
+    seen = observe(Request(path, nodes=whole("nodes", nodes), begin_h=begin, window_h=length, origin=origin))
     found = analyse(seen.log(), merge_h=0.0, simultaneous_h=0.0, replications=replications, seed=seed)
     return FittedLog(found, seen.meta.name or path.name, gpus_per_node or seen.meta.gpus_per_node or GPUS_PER_NODE)
 

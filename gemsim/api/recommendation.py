@@ -13,11 +13,11 @@ from typing import Any
 import pandas as pd
 
 from gemsim.api.frames import Swept, frame
+from gemsim.api.given import jobs_of, seed_of, whole
 from gemsim.api.progress import reporting
 from gemsim.api.results import WIDTH
 from gemsim.api.study import Study, as_study
 from gemsim.spec.changed import one_point
-from gemsim.study.machine import cpus
 from gemsim.study.plan import MODEL, default_folder, plan
 from gemsim.study.recommend.answer import Answer, to_json
 from gemsim.study.recommend.page import render
@@ -138,7 +138,7 @@ def recommend(
 
     The closed form screens every point; the engine confirms `confirm` of them (default: 8) on the same failures, with
     more replications until the best is told or tied. `out`: default `out/STUDY-recommend` in the current folder.
-    `jobs`, `replications` (to begin with), `seed`, `quiet`: as in `sweep`.
+    `jobs`, `replications` (to begin with), `seed`, `quiet`: as in `sweep`. A `sweep:` section is left aside.
 
     Raises StudyError, and GemsimError where the study decides nothing or no point can exist.
 
@@ -149,8 +149,8 @@ def recommend(
     asked = as_study(study)
     usual = default_folder(asked.path, quick=asked.quick)
     folder = Path(out) if out is not None else usual.with_name(f"{usual.name}-recommend")
-    base = plan(asked.loaded, seed=seed, replications=replications)
-    number = CONFIRMED if confirm is None else confirm
+    base = plan(asked.loaded, seed=seed_of(seed), replications=whole("replications", replications, least=2))
+    number = whole("confirm", confirm, least=2) or CONFIRMED
     with reporting(asked.path.stem, quiet=quiet) as report:
         found = run(
             asked.loaded,
@@ -158,7 +158,7 @@ def recommend(
             MODEL,
             base,
             folder,
-            jobs=cpus() if jobs is None else jobs,
+            jobs=jobs_of(jobs),
             report=report,
             number=number,
         )

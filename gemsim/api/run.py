@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from gemsim.api.frames import FORESEEN, rows_frame, summary_frame, swept_by
+from gemsim.api.given import jobs_of, seed_of, whole
 from gemsim.api.progress import reporting
 from gemsim.api.results import Results
 from gemsim.api.study import Study, as_study
@@ -18,7 +19,6 @@ from gemsim.errors import GemsimError
 from gemsim.results.rows import SCHEMA
 from gemsim.results.summary import Point, summarise
 from gemsim.study.executors import Runner, Task
-from gemsim.study.machine import cpus
 from gemsim.study.plan import MODEL, default_folder, plan
 from gemsim.study.points import realise
 from gemsim.study.sweep import Plan, label, labels
@@ -41,11 +41,12 @@ def sweep(
     `study`: a Study, a file or the name of a shipped one. `out`: the folder of the results (default: `out/STUDY` in the
     current folder, `out/STUDY-quick` for a quick form, as for the command). What it holds already is not run again.
     `jobs`: worker processes (default: one for each CPU); a script that uses more than one must be guarded by
-    `if __name__ == "__main__":`, a notebook needs no guard. `replications`, `seed`: instead of the study's.
+    `if __name__ == "__main__":`, a notebook needs no guard. `replications`, `seed`: instead of the study's. A `decide:`
+    section is for `recommend` and is left aside.
 
     Ctrl-C, or the stop button of a notebook, raises KeyboardInterrupt and keeps what is done: the same call goes on
-    from there. Raises StudyError, ResultsError for a folder that cannot be used, GemsimError where no point is
-    feasible. A point that fails does not stop the others: see `Results.failed`.
+    from there. Raises StudyError, ValueRefused for a number out of range, ResultsError for a folder that cannot be
+    used, GemsimError where no point is feasible. A point that fails does not stop the others: see `Results.failed`.
 
     >>> import gemsim as gs, tempfile
     >>> study = gs.load_study("widths", quick=True).point(
@@ -60,7 +61,7 @@ def sweep(
     folder = Path(out) if out is not None else default_folder(asked.path, quick=asked.quick)
     with reporting(asked.path.stem, quiet=quiet) as report:
         wanted = _plan(asked, seed=seed, replications=replications)
-        return Results(asked, run(wanted, MODEL, folder, jobs=_jobs(jobs), report=report))
+        return Results(asked, run(wanted, MODEL, folder, jobs=jobs_of(jobs), report=report))
 
 
 def predict(study: AnyStudy) -> pd.DataFrame:
@@ -110,7 +111,7 @@ def simulate(
     """
     asked = as_study(study)
     wanted = _plan(asked, seed=seed, replications=replications)
-    points, table = run_in_memory(wanted, jobs=jobs)
+    points, table = run_in_memory(wanted, jobs=jobs_of(jobs))
     counts = {point.id: wanted.replications for point in points}
     found = rows_frame(points, table, swept_by(asked.loaded, points), replications=counts)
     found.attrs["infeasible"] = {label(point): point.reason for point in points if not point.id}
@@ -141,11 +142,8 @@ def run_in_memory(wanted: Plan, *, jobs: int) -> tuple[list[Point], pa.Table]:
 
 
 def _plan(study: Study, *, seed: int | None = None, replications: int | None = None) -> Plan:
-    return plan(study.loaded, seed=seed, replications=replications, quick=study.quick)
-
-
-def _jobs(jobs: int | None) -> int:
-    return cpus() if jobs is None else jobs
+    asked = whole("replications", replications)
+    return plan(study.loaded, seed=seed_of(seed), replications=asked, quick=study.quick)
 
 
 def _currency(study: Study) -> str:

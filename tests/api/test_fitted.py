@@ -68,5 +68,5 @@ def test_it_says_whether_its_model_makes_logs_like_it(fitted: gs.FittedLog) -> N
 def test_a_log_without_its_number_of_nodes_is_refused(log: Path) -> None:
     with pytest.raises(ValueRefused, match="nodes"):
         gs.fit_log(log, window=f"{DAYS} d")
-    with pytest.raises(ValueRefused, match=r"not a number of nodes \(0\)"):
+    with pytest.raises(ValueRefused, match=r"nodes: not such a number \(0\)"):
         gs.fit_log(log, nodes=0, window=f"{DAYS} d")

@@ -14,7 +14,7 @@ import pytest
 
 import gemsim as gs
 from gemsim.cli.main import main
-from gemsim.errors import GemsimError, ResultsError
+from gemsim.errors import GemsimError, ResultsError, ValueRefused
 from gemsim.study.plan import MODEL
 from tests.api.small import K, M, one, small
 
@@ -109,6 +109,13 @@ def test_progress_is_plain_lines_or_nothing(tmp_path: Path, capsys: pytest.Captu
     loud = capsys.readouterr()
     assert (quiet.out, quiet.err) == ("", "")
     assert (loud.out, loud.err) == ("", "widths: 1 replications\n")
+
+
+@pytest.mark.parametrize("given", [{"jobs": 0}, {"replications": 0}, {"seed": -1}, {"seed": 2**63}, {"jobs": 1.5}])
+def test_a_number_out_of_range_is_one_line(given: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ValueRefused, match=rf"^{next(iter(given))}: not such a number .*; a whole number"):
+        gs.sweep(one("k=16", "m=1"), out=tmp_path / "none", **given)
+    assert not (tmp_path / "none").exists()
 
 
 def test_another_seed_in_the_folder_is_refused(swept: gs.Results) -> None:
