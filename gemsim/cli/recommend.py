@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from gemsim.cli.main import ASKED_WRONG, DONE, POINTS_FAILED
-from gemsim.cli.sweep import cpus
 
 EXAMPLES = """\b
 Examples:
@@ -41,6 +40,7 @@ def recommend(
     keeps the replications, so a repeat goes on where it was, and recommend.json has every number.
     """
     from gemsim.spec.loading import load_study
+    from gemsim.study.machine import cpus
     from gemsim.study.plan import MODEL, default_folder, plan
     from gemsim.study.progress import reporter
     from gemsim.study.recommend.page import render

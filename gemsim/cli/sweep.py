@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -34,6 +33,7 @@ def sweep(
     replications adds to it.
     """
     from gemsim.spec.loading import load_study
+    from gemsim.study.machine import cpus
     from gemsim.study.plan import MODEL, default_folder, plan
     from gemsim.study.progress import reporter
     from gemsim.study.sweep import sweep as run
@@ -50,8 +50,3 @@ def sweep(
     width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
     click.echo(render(result, width=width, styled=sys.stdout.isatty()), nl=False)
     return POINTS_FAILED if result.failed else DONE
-
-
-def cpus() -> int:
-    """The CPUs this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

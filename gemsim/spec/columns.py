@@ -109,3 +109,18 @@ JUDGED = (  # against the best of those that meet the bounds
     *("cost_diff", "cost_diff_lo", "cost_diff_hi"),
 )
 SUMMARY_COLUMNS: tuple[str, ...] = tuple(COLUMN_MEASURES)
+
+
+_UNITS: dict[Measure, str] = {"share": "1", "time": "s", "count": "1", "text": "text"}
+_TRUTHS = ("feasible", "best", "tied", "modelled")
+_IN_THE_NAME = {"_gpu_h_": "GPU h", "_kwh_": "kWh", "co2_kg_": "kg"}
+
+
+def unit_of(column: str, currency: str = "") -> str:
+    """The unit of a column of summary.csv: `1` for shares and counts, `text` for words; money in `currency`."""
+    measure = COLUMN_MEASURES[column]
+    if measure == "money":
+        money = currency or "currency of prices"
+        return f"{money}/GPU h" if column.startswith(("cost_per_useful", "cost_diff")) else money
+    named = [unit for part, unit in _IN_THE_NAME.items() if part in column and measure == "count"]
+    return "true or false" if column in _TRUTHS else named[0] if named else _UNITS[measure]

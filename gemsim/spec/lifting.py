@@ -120,6 +120,17 @@ def slot_at(raw: dict[str, Any], path: str) -> Slot | None:
     return None if info is None else _slot(info)
 
 
+def dimension_at(data: dict[str, Any], path: str) -> str | None:
+    """The dimension of the number at a path of a study or of one of its variants; None where no number stands."""
+    for raw in _forms(data):
+        try:
+            slot = slot_at(raw, path)
+        except ValueRefused:  # this variant has no such path
+            continue
+        return None if slot is None else slot.dimension
+    return None
+
+
 def _slot(info: FieldInfo) -> Slot | None:
     below = submodel(info.annotation)
     if below is not None:

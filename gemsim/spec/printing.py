@@ -55,13 +55,18 @@ def _tier(tier: Tier) -> dict[str, Any]:
 
 def canonical_yaml(spec: StudySpec) -> str:
     """The study as YAML that `load_study` reads back to the same study."""
+    return yaml_text(canonical(spec))
+
+
+def yaml_text(data: dict[str, Any]) -> str:
+    """Plain data as YAML, its keys in their order."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.representer.sort_base_mapping_type_on_output = False
     yaml.allow_unicode = True
     yaml.width = 120
     out = io.StringIO()
-    yaml.dump(canonical(spec), out)
+    yaml.dump(data, out)
     return out.getvalue()
 
 
