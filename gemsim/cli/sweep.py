@@ -33,7 +33,8 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
     """A time with its unit, in seconds."""
     if text is None:
         return None
-    from gemsim.units import UnitError, parse
+    from gemsim.errors import UnitError
+    from gemsim.units import parse
 
     try:
         seconds = parse(text, "time")
@@ -63,13 +64,11 @@ def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[
     "--limit",
     metavar="TIME",
     callback=_seconds,
-    help="Kill a worker that is at one replication for longer (default: 10 min, or 100 times the longest so far if that "
-    "is more; with one job none).",
+    help="Longest time of a replication; then its worker is killed (default: 10 min, or 100 times the longest so far; "
+    "with --jobs 1 none).",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first design point that fails.")
-@click.option(
-    "--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler (address or scheduler file)."
-)
+@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, by address or file.")
 @click.option(
     "--shard", metavar="I/N", default="1/1", callback=_share, help="Run the I-th of N shares; gemsim merge joins them."
 )
@@ -106,8 +105,15 @@ def sweep(
     asked = plan(loaded, seed=seed, replications=replications, quick=quick)
     folder = out or default_folder(study, quick=quick, shard=shard)
     with reporter(study.stem) as report, _executors(dask, report.say) as make:
-        settings = {"limit_s": limit, "fail_fast": fail_fast, "shard": shard}
-        result = run(asked, MODEL, folder, jobs=jobs or cpus(), report=report, make_executor=make, **settings)
+        result = run(
+            *(asked, MODEL, folder),
+            jobs=jobs or cpus(),
+            report=report,
+            make_executor=make,
+            limit_s=limit,
+            fail_fast=fail_fast,
+            shard=shard,
+        )
     _show(result, shard)
     return POINTS_FAILED if result.failed else DONE
 

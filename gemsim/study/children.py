@@ -1,4 +1,4 @@
-"""Calls in processes that are watched: one that dies or gives no answer is replaced, and the caller learns at what it was.
+"""Calls in processes that are watched: one that dies or is silent is replaced, and the caller learns at what it was.
 
 Each child has a pipe and a log of its own, so that the end of one costs the others nothing. Children are forked from a
 server that has imported the simulator once: a new one costs milliseconds.
@@ -6,34 +6,27 @@ server that has imported the simulator once: a new one costs milliseconds.
 
 from __future__ import annotations
 
-import faulthandler
 import multiprocessing
 import os
 import pickle
 import signal
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
-from multiprocessing.reduction import DupFd
-from typing import IO, Any, TextIO, TypeVar
+from typing import IO, Any, TypeVar
 
 from gemsim.errors import GemsimError
+from gemsim.study.child import LOG_BYTES, UNBEGUN, Passed, serve
 
 PRELOADED = ["gemsim.study.tasks", "gemsim.engine.run", "gemsim.scenario"]
 READY_S = 300.0  # for a child to import what it needs, from a slow disk that many share
 LOOK_S = 0.5  # between two looks at a child that is to answer within a limit
 DUMP_S = 0.3  # for a child to write down where it hangs
-LOG_BYTES = 20_000  # of a log, its end
-UNBEGUN = -1
 
 T = TypeVar("T")
-_mark_at: int | None = None  # of a child: the file that says at what it is
-_log: TextIO | None = None  # of a child: where all goes that it says
 _starting = threading.Lock()  # what is set aside while a process starts is that of the whole process
 
 
@@ -56,25 +49,14 @@ class CannotStart(GemsimError):
     """No process for a call could be made."""
 
 
-def mark(index: int) -> None:
-    """Note that the call at hand has come to `index`; outside a child this is nothing."""
-    if _mark_at is not None:
-        os.pwrite(_mark_at, index.to_bytes(8, "little", signed=True), 0)
-
-
-def child_log() -> TextIO | None:
-    """The log of this process, if it is a child."""
-    return _log
-
-
 class Child:
     """One process that makes calls, one at a time."""
 
     def __init__(self) -> None:
         self._conn, theirs = multiprocessing.Pipe()
         self._log, self._at = _unnamed_file(), _unnamed_file()
-        passed = _Passed(self._log.fileno(), self._at.fileno())
-        self._process = _context().Process(target=_serve, args=(theirs, passed), daemon=True)  # type: ignore[attr-defined]
+        passed = Passed(self._log.fileno(), self._at.fileno())
+        self._process = _context().Process(target=serve, args=(theirs, passed), daemon=True)  # type: ignore[attr-defined]
         try:
             with _starting, _sigint_blocked(), _may_have_children():
                 self._process.start()
@@ -210,72 +192,6 @@ class Children:
         with self._lock:
             self._busy.discard(child)
         child.end()
-
-
-class _Passed:
-    """Two descriptors on their way to a child."""
-
-    def __init__(self, log: int, at: int) -> None:
-        self._raw = (log, at)
-
-    def __getstate__(self) -> tuple[Any, Any]:
-        return DupFd(self._raw[0]), DupFd(self._raw[1])  # this happens while the process is made, as DupFd asks
-
-    def __setstate__(self, state: tuple[Any, Any]) -> None:
-        self._raw = (state[0].detach(), state[1].detach())
-
-    def both(self) -> tuple[int, int]:
-        """Log and mark."""
-        return self._raw
-
-
-def _serve(conn: Connection, passed: _Passed) -> None:
-    """The life of a child: calls until the other end is closed."""
-    global _mark_at
-    log, _mark_at = passed.both()
-    _log_to(log)
-    threading.Thread(target=_follow_parent, daemon=True).start()
-    conn.send(True)
-    while True:
-        try:
-            fn, args = pickle.loads(conn.recv_bytes())
-        except (EOFError, OSError):
-            os._exit(0)
-        except Exception as error:  # made of what cannot be had here
-            conn.send((False, error))
-            continue
-        _answer(conn, fn, args)
-
-
-def _answer(conn: Connection, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    try:
-        answer = (True, fn(*args))
-    except Exception as error:
-        answer = (False, error)
-    try:
-        message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # an answer that cannot travel
-        message = pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
-    conn.send_bytes(message)
-
-
-def _log_to(descriptor: int) -> None:
-    """All that is written, by Python or below it, goes to the log; so does the stack of a crash."""
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    global _log
-    _log = open(descriptor, "w+", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
-    sys.stdout = sys.stderr = _log
-    faulthandler.enable(file=descriptor)
-    faulthandler.register(signal.SIGUSR1, file=descriptor)
-
-
-def _follow_parent() -> None:
-    """End with the process that asks, however that ends."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _context() -> BaseContext:

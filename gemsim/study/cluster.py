@@ -17,14 +17,12 @@ from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import gemsim
 from gemsim.errors import GemsimError
-from gemsim.study.children import UNBEGUN, Lost
-
-if TYPE_CHECKING:
-    from distributed import Client
+from gemsim.study.child import UNBEGUN
+from gemsim.study.children import Lost
 
 CONNECT_S = 20.0  # for the scheduler to answer
 COUNT_S = 2.0  # between two counts of the workers
@@ -35,7 +33,7 @@ T = TypeVar("T")
 def connected(address: str, *, say: Callable[[str], None]) -> Iterator[Callable[[int], Executor]]:
     """For `sweep(make_executor=...)`: executors over the cluster at `address`, or of that scheduler file.
 
-    GemsimError if `distributed` is not installed, the scheduler does not answer, or a worker has another gemsim or none.
+    GemsimError if `distributed` is missing, the scheduler does not answer, or a worker has another gemsim or none.
     """
     client = _client(address)
     try:
@@ -49,12 +47,12 @@ def connected(address: str, *, say: Callable[[str], None]) -> Iterator[Callable[
 
 
 class DaskExecutor(Executor):
-    """The workers of a Dask client, which stays open; for one that is in hand already: `lambda jobs: DaskExecutor(client)`.
+    """The workers of a Dask client, which stays open: `make_executor=lambda jobs: DaskExecutor(client)`.
 
     A call whose worker is lost is given to others by the scheduler, up to its `allowed-failures`; then it is Lost.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Any) -> None:
         self._client = client
         self._inner = client.get_executor(pure=False, retries=0)
         self._counted, self._slots = -COUNT_S, 0
@@ -84,7 +82,7 @@ class DaskExecutor(Executor):
         return outer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for what is submitted or give it up; what a worker is at then goes on there until it ends or its limit."""
+        """Wait for what is submitted, or give it up: what a worker is at goes on there, to its end or its limit."""
         with _quiet():
             self._inner.shutdown(wait=wait and not cancel_futures)
 
@@ -154,7 +152,7 @@ def refuse_others(found: Mapping[str, Mapping[str, str] | None], expected: Mappi
             raise GemsimError(f"{name}: this Dask worker would not give the same rows: {said}; {cure}")
 
 
-def _client(address: str) -> Client:
+def _client(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError as error:
@@ -172,7 +170,7 @@ def _client(address: str) -> Client:
         raise GemsimError(f"{address}: no Dask scheduler answers there ({why}); {hint}") from None
 
 
-def _gemsim_of_workers(client: Client) -> dict[str, Mapping[str, str] | None]:
+def _gemsim_of_workers(client: Any) -> dict[str, Mapping[str, str] | None]:
     """The fingerprint of each worker that is there; None where it has no such module."""
 
     def ask() -> dict[str, str] | None:
@@ -195,7 +193,7 @@ def _told(error: BaseException) -> BaseException:
     return error
 
 
-def _gone(client: Client) -> GemsimError:
+def _gone(client: Any) -> GemsimError:
     where = client.scheduler.address if client.scheduler else "where it was"
     return GemsimError(f"the Dask scheduler is gone, or dropped the work ({where}); the same command again goes on")
 

@@ -35,12 +35,12 @@ class WorkerPool(Executor):
         self._threads = ThreadPoolExecutor(jobs, "gemsim", initializer=belong, initargs=(self._children,))
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """As Executor.submit, without keywords; Lost in the future if the process dies. Ctrl-C reaches this one only."""
+        """As Executor.submit, but no keywords; Lost in the future if the process dies. Ctrl-C reaches only this one."""
         if kwargs:
             raise TypeError("a call in a worker takes no keywords")
         if fn is watched:  # brings its own limit
             return self._threads.submit(fn, *args)
-        return self._threads.submit(watched, fn, args, None)  # type: ignore[arg-type]
+        return self._threads.submit(watched, fn, args, None)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers: after all that is submitted, or at once with `cancel_futures`."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from gemsim.errors import GemsimError
-from gemsim.study.children import CannotStart, Lost, Unanswered, watched
+from gemsim.study.children import CannotStart, Lost, watched
 from gemsim.study.executors import InProcess, local
 from gemsim.study.tasks import Key, Outcome, Simulate, Task, failed, run_batch
 
@@ -197,9 +197,7 @@ class Runner:
         """Name a task that has ended two workers, or that cannot travel to one."""
         if isinstance(error, Lost | BrokenProcessPool):
             self._deadly.add(task.point)
-            why = (
-                str(error) if isinstance(error, Lost) else "the worker process died (killed, out of memory or crashed)"
-            )
+            why = str(error) if isinstance(error, Lost) else "the worker process died (of what, its pool does not say)"
             outcome = Outcome(task, error=why, log=getattr(error, "log", ""), died=True)
         else:
             outcome = failed(task, error if isinstance(error, Exception) else RuntimeError("its call was cancelled"))

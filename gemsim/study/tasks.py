@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TextIO
 
 from gemsim.results.rows import check_row
-from gemsim.study.children import LOG_BYTES, child_log, mark
+from gemsim.study.child import LOG_BYTES, child_log, mark
 
 Key = tuple[str, int]
 
