@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, TextIO
 
 from gemsim.results.rows import check_row
@@ -68,24 +69,34 @@ def run_batch(simulate: Simulate, seed: int, tasks: Sequence[Task], budget_s: fl
     """Run `tasks` in order until `budget_s` is spent (at least one); what is not reached is the caller's again."""
     stop = time.monotonic() + budget_s
     outcomes: list[Outcome] = []
-    for index, task in enumerate(tasks):
-        if outcomes and time.monotonic() >= stop:
-            break
-        mark(index)
-        outcomes.append(_run(simulate, seed, task))
-    return outcomes
+    with _heard() as log:
+        for index, task in enumerate(tasks):
+            if outcomes and time.monotonic() >= stop:
+                break
+            mark(index)
+            outcomes.append(_run(simulate, seed, task, log))
+    return [_checked(outcome) for outcome in outcomes]  # all at once: code that has just run is fast
 
 
-def _run(simulate: Simulate, seed: int, task: Task) -> Outcome:
+def _run(simulate: Simulate, seed: int, task: Task, log: TextIO) -> Outcome:
     start = time.monotonic()
-    named = replace(task, scenario=None)  # what is handed back need not carry the scenario
-    with _said() as log:
-        try:
-            row = dict(simulate(task.scenario, seed=seed, replication=task.replication))
-            check_row(row)
-        except Exception as error:  # whatever a design point does, the others go on
-            return replace(failed(named, error), log=_text(log))
-    return Outcome(named, row=row, log=_text(log), seconds=time.monotonic() - start)
+    named = Task(task.point, task.replication, None)  # what is handed back need not carry the scenario
+    try:
+        row = dict(simulate(task.scenario, seed=seed, replication=task.replication))
+    except Exception as error:  # whatever a design point does, the others go on
+        return replace(failed(named, error), log=_taken(log))
+    return Outcome(named, row=row, log=_taken(log), seconds=time.monotonic() - start)
+
+
+def _checked(outcome: Outcome) -> Outcome:
+    """A row that does not add up is a failure."""
+    if outcome.row is None:
+        return outcome
+    try:
+        check_row(outcome.row)
+    except Exception as error:
+        return replace(failed(outcome.task, error), log=outcome.log)
+    return outcome
 
 
 def failed(task: Task, error: Exception) -> Outcome:
@@ -95,12 +106,10 @@ def failed(task: Task, error: Exception) -> Outcome:
 
 
 @contextmanager
-def _said() -> Iterator[TextIO]:
+def _heard() -> Iterator[TextIO]:
     """A stream that takes what is printed, warned and logged meanwhile: the log of a child, where this is one."""
     stream = child_log() or io.StringIO()
-    if stream.tell():
-        stream.seek(0)
-        stream.truncate()
+    _taken(stream)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(levelname)s:%(name)s: %(message)s"))
     root = logging.getLogger()
@@ -108,15 +117,23 @@ def _said() -> Iterator[TextIO]:
     try:
         with redirect_stdout(stream), redirect_stderr(stream), warnings.catch_warnings():
             warnings.simplefilter("default")
+            warnings.showwarning = partial(_show, stream)  # whatever a notebook or a test puts there
             yield stream
     finally:
         root.removeHandler(handler)
 
 
-def _text(log: TextIO) -> str:
-    """What is in the log, its end where it is long."""
+def _show(stream: TextIO, message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+    stream.write(warnings.formatwarning(message, category, filename, lineno))
+
+
+def _taken(log: TextIO) -> str:
+    """What is in the log, its end where it is long; the log is empty then."""
     size = log.tell()
     if not size:
         return ""
     log.seek(max(0, size - LOG_BYTES))
-    return log.read()
+    text = log.read()
+    log.seek(0)
+    log.truncate()
+    return text

@@ -102,6 +102,8 @@ def _suffer(fate: str, replication: int) -> None:
         time.sleep(0.02)
     elif fate == "raises" and replication % 2:
         raise ValueError(f"replication {replication} is odd")
+    elif fate == "takes its time":
+        time.sleep(0.02)
     elif fate == "says":
         print("printed")
         warnings.warn(f"warned of {replication}", RuntimeWarning, stacklevel=1)
