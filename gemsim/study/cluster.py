@@ -35,14 +35,14 @@ def connected(address: str, *, say: Callable[[str], None]) -> Iterator[Callable[
 
     GemsimError if `distributed` is missing, the scheduler does not answer, or a worker has another gemsim or none.
     """
-    client = _client(address)
-    try:
-        refuse_others(_gemsim_of_workers(client))
-        if not client.nthreads():
-            say(f"{address}: no worker has come yet; waiting for the first")
-        yield lambda jobs: DaskExecutor(client)
-    finally:
-        with _quiet():
+    with _quiet():
+        client = _client(address)
+        try:
+            refuse_others(_gemsim_of_workers(client))
+            if not client.nthreads():
+                say(f"{address}: no worker has come yet; waiting for the first")
+            yield lambda jobs: DaskExecutor(client)
+        finally:
             client.close()
 
 
@@ -83,8 +83,7 @@ class DaskExecutor(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Wait for what is submitted, or give it up: what a worker is at goes on there, to its end or its limit."""
-        with _quiet():
-            self._inner.shutdown(wait=wait and not cancel_futures)
+        self._inner.shutdown(wait=wait and not cancel_futures)
 
     def _answer(self, outer: Future[Any], inner: Future[Any]) -> None:
         if inner.cancelled():
@@ -162,8 +161,7 @@ def _client(address: str) -> Any:
         raise GemsimError(f"{address}: there is no such scheduler file; `dask scheduler --scheduler-file` writes it")
     where = {"scheduler_file": address} if by_file else {"address": address}
     try:
-        with _quiet():
-            return Client(**where, timeout=CONNECT_S, set_as_default=False, name="gemsim")
+        return Client(**where, timeout=CONNECT_S, set_as_default=False, name="gemsim")
     except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         why = " ".join(str(error).split())[:200] or type(error).__name__
         hint = "give its address as it says it itself, such as tcp://10.0.0.1:8786, or its scheduler file"
@@ -200,7 +198,7 @@ def _gone(client: Any) -> GemsimError:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask logs each try to connect; the one error says it all."""
+    """Dask logs each try to connect and each worker that is lost; the one error says it all."""
     log = logging.getLogger("distributed")
     before = log.level
     log.setLevel(logging.CRITICAL)

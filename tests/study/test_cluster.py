@@ -161,3 +161,26 @@ def test_the_job_script_for_slurm_is_as_the_page_says(tmp_path: Path) -> None:
     assert f"#SBATCH -t {settings['walltime']}" in job
     assert f"--nworkers {settings['processes']}" in job
     assert f"{settings['python']} -m distributed.cli.dask_worker" in job
+
+
+def test_a_scheduler_that_goes_away_is_one_line_and_what_has_ended_is_kept(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
+    settings = {"dashboard_address": None, "worker_dashboard_address": None, "scheduler_port": 0}
+    running = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, host="127.0.0.1", **settings)
+
+    def close() -> None:
+        deadline = time.monotonic() + 60.0
+        while not list(tmp_path.glob("rows/part-*")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        running.close()
+
+    closer = threading.Thread(target=close)
+    closer.start()
+    soon, gone = {"distributed.comm.timeouts.connect": "1s"}, "the Dask scheduler is gone, or dropped the work"
+    with dask.config.set(soon), pytest.raises(GemsimError, match=gone):
+        swept(running.scheduler_address, tmp_path, ["takes its time"], replications=1000)
+    closer.join()
+    assert 0 < RowStore(tmp_path / "rows").read().num_rows < 1000
+    assert "Traceback" not in capfd.readouterr().err
