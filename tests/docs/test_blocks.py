@@ -99,6 +99,8 @@ def known(line: str) -> None:
         assert targets
         assert all(re.search(rf"^{target}:", MAKEFILE, re.MULTILINE) for target in targets)
         assert all(re.search(rf"^{name} \?=", MAKEFILE, re.MULTILINE) for name in settings)
+    elif _begins(line, listed.OTHER):
+        return
     elif words[0] == "python" and words[1] == "-m":
         assert words[2] in listed.MODULES
         assert importlib.util.find_spec(words[2]) is not None

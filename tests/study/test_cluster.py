@@ -6,10 +6,10 @@ import ast
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from gemsim.cli.main import main
+from gemsim.cli.sweep import sweep as command
 from gemsim.errors import GemsimError
 from gemsim.results.rows import RowStore
 from gemsim.study import cluster
@@ -145,11 +146,9 @@ def test_a_command_without_a_cluster_imports_no_dask() -> None:
     assert done.stdout == "False\n"
 
 
-def test_the_job_script_for_slurm_is_as_the_page_says(tmp_path: Path) -> None:
+def test_the_workers_for_slurm_get_a_job_script(tmp_path: Path) -> None:
     jobqueue = pytest.importorskip("dask_jobqueue")
-    page = (ROOT / "docs/cluster.md").read_text()
-    script = textwrap.dedent("   " + page.partition("```python\n   ")[2].partition("```")[0])
-    assert script.startswith("# workers.py\n")
+    script = (ROOT / "docs/slurm/workers.py").read_text()
     (call,) = [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Call) and node.keywords][:1]
     settings = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}
     file = tmp_path / "scheduler.json"
@@ -184,3 +183,12 @@ def test_a_scheduler_that_goes_away_is_one_line_and_what_has_ended_is_kept(
     closer.join()
     assert 0 < RowStore(tmp_path / "rows").read().num_rows < 1000
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_the_array_for_slurm_runs_a_command_that_gemsim_takes() -> None:
+    (line,) = [line for line in (ROOT / "docs/slurm/array.sh").read_text().splitlines() if line.startswith("exec ")]
+    words = shlex.split(line.replace("$I", "200"))
+    assert words[:3] == ["exec", "gemsim", "sweep"]
+    context = command.make_context("sweep", words[3:])
+    assert context.params["shard"] == (200, 200)
+    assert context.params["out"] == Path("/shared/runs/big-200")
