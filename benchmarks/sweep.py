@@ -148,7 +148,7 @@ def real() -> list[Task]:
     asked = plan(load_study(STUDY), seed=None, replications=None)
     points, scenarios, _ = realise(asked.designs[:12], asked.resolve, MODEL)
     assert points
-    return [Task(id_, number, scenario) for number in range(12) for id_, scenario in scenarios.items()]
+    return [Task(id_, number, scenario) for number in range(5) for id_, scenario in scenarios.items()]
 
 
 def fakes(seconds: float, busy: bool, count: int) -> list[Task]:
@@ -171,12 +171,12 @@ def main() -> None:
     """Print the table."""
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}")
     print(f"{'a sweep over bare replications':<58} {'CPU':>9} {'goal':>7} {'/ goal':>7} {'wall':>10}")
-    asleep, working, engine = fakes(0.005, False, 1000), fakes(0.005, True, 600), real()
+    asleep, working, engine = fakes(0.005, False, 600), fakes(0.005, True, 300), real()
     for batch_s in (SHORT_S, runner.BATCH_S):
         runner.BATCH_S = batch_s
         for jobs in (1, 2):
             where = f"batches of {1000 * batch_s:g} ms, jobs {jobs}"
-            compare(f"asleep for 5 ms each, {where}", asleep, take_time, jobs, nominal_s=5.0)
+            compare(f"asleep for 5 ms each, {where}", asleep, take_time, jobs, nominal_s=3.0)
             compare(f"at work for 5 ms each, {where}", working, take_time, jobs)
             compare(f"engine, {STUDY.name}, {where}", engine, simulate, jobs)
     print(f"rows that one process takes in from 2 workers: {rows_per_second(2):,.0f} in a second of wall time")
