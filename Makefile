@@ -1,7 +1,7 @@
 # make run [STUDY=studies/widths.yaml]   install into .venv and sweep a study in its quick form
 # make test                              install the test tools too, then lint, types, import rules and the suite
 # make test-long                         the same with the full sizes (up to an hour)
-# make bench                             CPU seconds and ratios of the engine and of the twin
+# make bench                             CPU seconds and ratios of the engine, the twin and the machinery of sweeps
 # make gpu-check                         right bytes, speed and variants of the kernels on a GPU, in about 4 minutes;
 #                                        PYTHON needs numpy, cupy and pytest, nothing of this project is installed
 PYTHON ?= python3
@@ -29,6 +29,7 @@ lint: $(VENV)/.installed-tests
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/twin.py
+	$(BIN)/python benchmarks/sweep.py
 
 gpu-check:
 	@$(PYTHON) -c 'import numpy' 2>/dev/null || \

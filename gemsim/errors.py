@@ -9,7 +9,8 @@ GemsimError
  ├── NotBuilt                           named, but not part of this version
  ├── ProfileError                       a calibration profile that cannot be used
  │    └── NotMeasured (also Infeasible) a design point whose cost a strict profile does not hold
- └── ResultsError                       an output folder or its rows that cannot be used
+ ├── ResultsError                       an output folder or its rows that cannot be used
+ └── PointFailed                        a design point failed, and the run was to stop at that
 """
 
 from __future__ import annotations
@@ -110,6 +111,10 @@ class NotMeasured(ProfileError, Infeasible):
 
 class ResultsError(_Reasoned):
     """An output folder or its rows that cannot be used."""
+
+
+class PointFailed(_Reasoned):
+    """A design point failed in a run that was to stop at the first that does."""
 
 
 class NotBuilt(_Reasoned):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gemsim import __version__
-from gemsim.errors import GemsimError, NotBuilt
+from gemsim.errors import GemsimError, NotBuilt, PointFailed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -146,7 +146,7 @@ def _answer(error: BaseException, *, debug: bool) -> int:
         return error.exit_code
     if isinstance(error, GemsimError):
         click.echo(str(error), err=True)
-        return ASKED_WRONG
+        return POINTS_FAILED if isinstance(error, PointFailed) else ASKED_WRONG
     if not isinstance(error, Exception):
         raise error
     hint = "" if debug else "; run again with --debug for the traceback"

@@ -4,17 +4,52 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gemsim.cli.main import DONE, POINTS_FAILED
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from gemsim.study.sweep import SweepResult
+
 EXAMPLES = """\b
 Examples:
   gemsim sweep studies/widths.yaml --quick
   gemsim sweep studies/systems/gemini.yaml --replications 64 --out out/gemini
+  gemsim sweep studies/widths.yaml --limit "10 min" --fail-fast
+  gemsim sweep studies/widths.yaml --dask tcp://10.0.0.1:8786
+  gemsim sweep studies/widths.yaml --shard 3/200 --out out/widths-3
 """
+
+
+def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """A time with its unit, in seconds."""
+    if text is None:
+        return None
+    from gemsim.errors import UnitError
+    from gemsim.units import parse
+
+    try:
+        seconds = parse(text, "time")
+    except UnitError as error:
+        raise click.BadParameter(str(error)) from None
+    if seconds <= 0.0:
+        raise click.BadParameter(f"'{text}' leaves no time; a replication takes milliseconds to minutes")
+    return seconds
+
+
+def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[int, int]:
+    """I/N as two numbers."""
+    share, slash, of = text.partition("/")
+    if not (slash and share.isdecimal() and of.isdecimal() and 1 <= int(share) <= int(of)):
+        raise click.BadParameter(f"'{text}' is no share; I/N with I from 1 to N, such as 3/200")
+    return int(share), int(of)
 
 
 @click.command(epilog=EXAMPLES)
@@ -24,29 +59,87 @@ Examples:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results (default: out/STUDY).")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
 @click.option("--replications", type=click.IntRange(1), help="Instead of the study's number.")
+@click.option(
+    "--limit",
+    metavar="TIME",
+    callback=_seconds,
+    help="Longest time of a replication; then its worker is killed (default: 10 min, or 100 times the longest so far; "
+    "with --jobs 1 none).",
+)
+@click.option("--fail-fast", is_flag=True, help="Stop at the first design point that fails.")
+@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, by address or file.")
+@click.option(
+    "--shard", metavar="I/N", default="1/1", callback=_share, help="Run the I-th of N shares; gemsim merge joins them."
+)
 def sweep(
-    study: Path, quick: bool, jobs: int | None, out: Path | None, seed: int | None, replications: int | None
+    study: Path,
+    quick: bool,
+    jobs: int | None,
+    out: Path | None,
+    seed: int | None,
+    replications: int | None,
+    limit: float | None,
+    fail_fast: bool,
+    dask: str | None,
+    shard: tuple[int, int],
 ) -> int:
     """Simulate every design point of STUDY and say which protects best.
 
     What the folder holds already is not run again, so a stopped sweep goes on where it was and a larger number of
-    replications adds to it.
+    replications adds to it. A worker that dies or hangs costs its batch, which is run again; a design point that ends
+    its worker twice is named in the table, and the others go on.
     """
     from gemsim.spec.loading import load_study
     from gemsim.study.machine import cpus
     from gemsim.study.plan import MODEL, default_folder, plan
     from gemsim.study.progress import reporter
     from gemsim.study.sweep import sweep as run
-    from gemsim.study.terminal import render
 
+    if dask is not None and jobs is not None:
+        raise click.UsageError("--jobs is for processes of this machine; with --dask the cluster says how many it has")
     loaded = load_study(study, quick=quick)
     if quick and not loaded.has_quick:
         click.echo(f"{study}: has no `quick:` section, so the full study runs", err=True)
     if loaded.spec.decide is not None:
         click.echo(f"{study}: `decide:` is for gemsim recommend and is left aside here", err=True)
     asked = plan(loaded, seed=seed, replications=replications, quick=quick)
-    with reporter(study.stem) as report:
-        result = run(asked, MODEL, out or default_folder(study, quick=quick), jobs=jobs or cpus(), report=report)
+    folder = out or default_folder(study, quick=quick, shard=shard)
+    with reporter(study.stem) as report, _executors(dask, report.say) as make:
+        result = run(
+            *(asked, MODEL, folder),
+            jobs=jobs or cpus(),
+            report=report,
+            make_executor=make,
+            limit_s=limit,
+            fail_fast=fail_fast,
+            shard=shard,
+        )
+    _show(result, shard)
+    return POINTS_FAILED if result.failed else DONE
+
+
+@contextmanager
+def _executors(dask: str | None, say: Callable[[str], None]) -> Iterator[Callable[[int], Executor]]:
+    """Where the replications run: processes here, or the workers of a Dask cluster."""
+    if dask is None:
+        from gemsim.study.executors import local
+
+        yield local
+    else:
+        from gemsim.study.cluster import connected
+
+        with connected(dask, say=say) as make:
+            yield make
+
+
+def _show(result: SweepResult, shard: tuple[int, int]) -> None:
+    """The page; of a share only where it lies, since its table is of a part of the replications."""
+    if shard != (1, 1):
+        share, of = shard
+        what = f"share {share} of {of}: {result.added} replications added to {result.folder}"
+        click.echo(f"{what}; `gemsim merge` joins the folders of all shares")
+        return
+    from gemsim.study.terminal import render
+
     width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
     click.echo(render(result, width=width, styled=sys.stdout.isatty()), nl=False)
-    return POINTS_FAILED if result.failed else DONE

@@ -102,6 +102,7 @@ def explained(loaded: LoadedStudy, design: DesignPoint, *, seed: int | None, rep
     )
 
 
-def default_folder(study: Path, *, quick: bool) -> Path:
-    """Where the results of a study go unless told otherwise."""
-    return Path("out") / f"{study.stem}{'-quick' if quick else ''}"
+def default_folder(study: Path, *, quick: bool, shard: tuple[int, int] = (1, 1)) -> Path:
+    """Where the results of a study, or of a share of it, go unless told otherwise."""
+    share = "" if shard == (1, 1) else f"-{shard[0]}-of-{shard[1]}"
+    return Path("out") / f"{study.stem}{'-quick' if quick else ''}{share}"

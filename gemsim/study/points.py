@@ -10,7 +10,7 @@ from gemsim.errors import GemsimError, NotCovered, StudyError
 from gemsim.results.costs import Bill
 from gemsim.results.summary import Point
 from gemsim.study.design import DesignPoint
-from gemsim.study.executors import Simulate
+from gemsim.study.tasks import Simulate
 
 NO_FORM = "none"
 

@@ -13,15 +13,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from gemsim.errors import GemsimError, ResultsError
+from gemsim.errors import GemsimError, PointFailed, ResultsError
 from gemsim.results import provenance
 from gemsim.results.folder import json_text, locked, write_bytes, write_text, writing
 from gemsim.results.rows import RowStore, other_seeds
 from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
 from gemsim.study.design import DesignPoint
-from gemsim.study.executors import Outcome, Runner, Task, failed, local
+from gemsim.study.executors import local
 from gemsim.study.points import Model, realise
 from gemsim.study.progress import Reporter
+from gemsim.study.runner import Runner
+from gemsim.study.tasks import Outcome, Task, failed, in_shard
 
 
 class Stopped(KeyboardInterrupt):
@@ -30,6 +32,7 @@ class Stopped(KeyboardInterrupt):
 
 AS_IT_STANDS = "the study as it stands"
 SOURCE = "source.yaml"  # the study as written: what study.yaml resolves
+HEARD = 5  # things that replications said are passed on; beyond that only those of points that fail
 FAILED = "errors/failed.json"  # scenario id to what went wrong
 
 
@@ -68,8 +71,14 @@ def sweep(
     jobs: int,
     report: Reporter,
     make_executor: Callable[[int], Executor] = local,
+    limit_s: float | None = None,
+    fail_fast: bool = False,
+    shard: tuple[int, int] = (1, 1),
 ) -> SweepResult:
     """Run `plan` into `folder` and return the summary, which is also written there.
+
+    `limit_s` bounds one replication, in seconds of wall time (see Runner). With `fail_fast` the first point that fails
+    ends the run with PointFailed. `shard` (i, n) runs share i of n only, from 1, to be joined with the others later.
 
     ResultsError if the folder is held by another run, belongs to another seed or cannot be written; GemsimError if no
     point is feasible. A point whose simulation fails is reported, and the rest goes on.
@@ -86,10 +95,11 @@ def sweep(
         if plan.source:
             write_bytes(folder / SOURCE, plan.source)
         kept = _kept(store, folder, plan.seed)
-        tasks = _missing(points, scenarios, kept, plan.replications)
-        report.begin(len(scenarios) * plan.replications, len(scenarios) * plan.replications - len(tasks))
-        runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor)
-        run = _Run(store, folder, plan.seed, labels(points), report)
+        wanted = [task for task in _asked(points, scenarios, plan.replications) if in_shard(task, shard)]
+        tasks = [task for task in wanted if task.key not in kept]
+        report.begin(len(wanted), len(wanted) - len(tasks))
+        runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor, limit_s=limit_s)
+        run = _Run(store, folder, plan.seed, labels(points), report, fail_fast=fail_fast)
         run.note(faults)
         run.collect(runner, tasks)
         provenance.record(folder / "provenance.json", _facts(plan, points), added=run.added)
@@ -145,21 +155,14 @@ def _kept(store: RowStore, folder: Path, seed: int) -> set[tuple[str, int]]:
     return set(zip(table["point"].to_pylist(), table["replication"].to_pylist(), strict=True))
 
 
-def _missing(
-    points: Sequence[Point], scenarios: Mapping[str, Any], kept: set[tuple[str, int]], replications: int
-) -> list[Task]:
-    """What is to be run, replication by replication over all designs of a group: they share the failure trace."""
+def _asked(points: Sequence[Point], scenarios: Mapping[str, Any], replications: int) -> list[Task]:
+    """What the plan asks for, replication by replication over all designs of a group: they share the failure trace."""
     groups: dict[Any, list[str]] = {}
     for id_, point in _first(points).items():
         if id_ in scenarios:
             groups.setdefault(point.group, []).append(id_)
     order = [id_ for members in groups.values() for id_ in members]
-    return [
-        Task(id_, replication, scenarios[id_])
-        for replication in range(replications)
-        for id_ in order
-        if (id_, replication) not in kept
-    ]
+    return [Task(id_, replication, scenarios[id_]) for replication in range(replications) for id_ in order]
 
 
 def _forget_errors(folder: Path) -> None:
@@ -172,7 +175,16 @@ def _forget_errors(folder: Path) -> None:
 class _Run:
     """Takes outcomes as they come: rows to the store, failures to the reader and to files."""
 
-    def __init__(self, store: RowStore, folder: Path, seed: int, names: Mapping[str, str], report: Reporter) -> None:
+    def __init__(
+        self,
+        store: RowStore,
+        folder: Path,
+        seed: int,
+        names: Mapping[str, str],
+        report: Reporter,
+        *,
+        fail_fast: bool = False,
+    ) -> None:
         self.store = store
         self.folder = folder
         self.seed = seed
@@ -180,18 +192,31 @@ class _Run:
         self.report = report
         self.added = 0
         self.failures: dict[str, list[tuple[Outcome, str]]] = {}
+        self.fail_fast = fail_fast
+        self._heard: set[str] = set()
 
     def collect(self, runner: Runner, tasks: Sequence[Task]) -> None:
         """Run `tasks` to the end; Ctrl-C becomes Stopped, with everything that had ended kept."""
         batches = runner.run(tasks)
         try:
+            self._stop_if_failed(len(tasks))
             for outcomes in batches:
                 self._take(outcomes)
+                self._stop_if_failed(len(tasks))
         except KeyboardInterrupt as stop:
             kept = f"stopped; {self.added} of {len(tasks)} replications were added to {self.folder}"
             raise Stopped(f"{kept}; the same command again goes on from there") from stop
         finally:
             batches.close()
+
+    def _stop_if_failed(self, asked: int) -> None:
+        if self.fail_fast and self.failures:
+            id_, found = next(iter(self.failures.items()))
+            what = f"stopped at the first failure: {self.names[id_]}, {found[0][1]}: {found[0][0].error}"
+            kept = f"{self.added} of {asked} replications were added to {self.folder}"
+            raise PointFailed(
+                f"{what} (traceback: {self._errors(id_)}); {kept}; the same command again goes on from there"
+            )
 
     def note(self, faults: Mapping[str, Exception]) -> None:
         """Take what went wrong before anything could run."""
@@ -206,17 +231,30 @@ class _Run:
         for outcome in outcomes:
             if outcome.row is None:
                 self._fail(outcome, f"in replication {outcome.task.replication}")
+            elif outcome.log:
+                self._hear(outcome)
         self.report.advance(len(outcomes))
 
     def _fail(self, outcome: Outcome, when: str) -> None:
         """Say and write down the first failure of a point; keep the others."""
         id_ = outcome.task.point
         if id_ not in self.failures:
-            path = self.folder / "errors" / f"{id_[:16]}.txt"
             what = f"{self.names[id_]}, {when}: {outcome.error}"
-            write_text(path, f"{what}\n{outcome.traceback}")
-            self.report.say(f"failed: {what} (traceback: {path})")
+            write_text(self._errors(id_), f"{what}\n{outcome.account}")
+            if not self.fail_fast:  # which says it when it stops
+                self.report.say(f"failed: {what} (traceback: {self._errors(id_)})")
         self.failures.setdefault(id_, []).append((outcome, when))
+
+    def _errors(self, id_: str) -> Path:
+        return self.folder / "errors" / f"{id_[:16]}.txt"
+
+    def _hear(self, outcome: Outcome) -> None:
+        """Pass on what a replication said that ended well, each thing once."""
+        said = " ".join(outcome.log.split())
+        if said not in self._heard and len(self._heard) < HEARD:
+            self._heard.add(said)
+            where = f"{self.names[outcome.task.point]}, in replication {outcome.task.replication}"
+            self.report.say(f"{where}, said: {said[:500]}")
 
     def reason(self, id_: str) -> str:
         """The same words for any order in which the replications ended."""

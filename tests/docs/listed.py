@@ -6,6 +6,8 @@ PARSED: dict[str, str] = {
     "gemsim calibrate --cpu": "measures for minutes; tests/calibrate runs it small",
     "gemsim calibrate --gpu": "needs a GPU",
     "gemsim calibrate --from": "needs a file that a bench wrote; tests/calibrate makes one",
+    "--dask": "needs a cluster; tests/study/test_cluster.py starts one",
+    "/shared/": "needs the disk of a cluster; tests/study runs sweeps with shares and joins them",
     "gemsim validate": "seconds to minutes; tests/validate runs it, once",
 }
 """Commands that are only parsed: command, options and files exist. By words that the line holds, as `--gpu`."""
@@ -25,6 +27,13 @@ SMALL: dict[str, tuple[str, ...]] = {
 
 OTHER: dict[str, str] = {
     ". .venv/bin/activate": "the shell's own; `make run` made it",
+    ". /shared/gemsim/bin/activate": "the shell's own",
+    "python3 -m venv /shared/gemsim": "Python's own",
+    "pip install '/shared/src/gemsim[cluster]'": "pip's own; the extra stands in pyproject.toml",
+    "sbatch /shared/src/gemsim/docs/slurm/array.sh": "Slurm's own; tests/study/test_cluster.py reads the script",
+    "python /shared/src/gemsim/docs/slurm/workers.py": "needs Slurm; tests/study/test_cluster.py has it write its jobs",
+    "dask scheduler": "Dask's own; tests/study/test_cluster.py starts a cluster",
+    "dask worker": "Dask's own",
 }
 """What is neither gemsim, make nor a module of ours: shown, not run. By how the line begins."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,17 +95,43 @@ def simulate(scenario: Scenario, *, seed: int, replication: int) -> dict[str, An
 
 
 def _suffer(fate: str, replication: int) -> None:
-    if fate == "slow" and SLEEP in os.environ:
+    fate, _, _ = fate.partition(" #")  # a number makes it a design of its own
+    if fate in ENDS:
+        ENDS[fate]()
+    elif fate == "slow" and SLEEP in os.environ:
         time.sleep(0.02)
     elif fate == "raises" and replication % 2:
         raise ValueError(f"replication {replication} is odd")
-    elif fate == "dies":
-        os.kill(os.getpid(), signal.SIGKILL)
+    elif fate == "takes its time":
+        time.sleep(0.02)
+    elif fate == "says":
+        print("printed")
+        warnings.warn(f"warned of {replication}", RuntimeWarning, stacklevel=1)
+        logging.getLogger("engine").warning("logged")
+        if replication == 2:
+            raise ValueError("enough")
     elif fate.startswith("dies once"):
         marker = Path(fate.removeprefix("dies once "))
         if not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _segfault() -> None:
+    os.write(2, b"written below Python\n")
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _hang() -> None:
+    print("about to hang", flush=True)
+    time.sleep(1e6)
+
+
+ENDS = {"dies": _die, "exits": lambda: os._exit(7), "leaves": lambda: sys.exit(1), "crashes": _segfault, "hangs": _hang}
 
 
 def never(scenario: Scenario, *, seed: int, replication: int) -> dict[str, Any]:

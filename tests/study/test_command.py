@@ -193,3 +193,53 @@ def test_a_stopped_sweep_says_how_to_go_on_and_goes_on(study: Path, tmp_path: Pa
     assert last.endswith("the same command again goes on from there")
     assert "Traceback" not in said
     assert RowStore(out / "rows").read().num_rows > 0
+
+
+def test_fail_fast_is_3_and_one_line_and_the_rest_can_be_had_later(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulate = planning.MODEL.simulate
+
+    def sometimes(scenario: Any, *, seed: int, replication: int) -> Any:
+        if replication == 1:
+            raise ValueError("not this one")
+        return simulate(scenario, seed=seed, replication=replication)
+
+    command = ["sweep", str(study), "--quick", "--jobs", "1", "--out", str(tmp_path / "out")]
+    with monkeypatch.context() as patch:
+        patch.setattr(planning, "MODEL", dataclasses.replace(planning.MODEL, simulate=sometimes))
+        assert main([*command, "--fail-fast"]) == 3
+        said = capsys.readouterr().err.splitlines()
+        assert [line.startswith("stopped at the first failure: ") for line in said] == [False, True]
+        assert "in replication 1: ValueError: not this one (traceback: " in said[1]
+        assert "4 of 8 replications were added" in said[1]
+        assert main(command) == 3
+    assert main(command) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--limit", "10"], "a time in us, ms, s, min, h or d"),
+        (["--limit", "0 s"], "'0 s' leaves no time"),
+        (["--shard", "3"], "'3' is no share; I/N with I from 1 to N"),
+        (["--shard", "5/4"], "'5/4' is no share"),
+        (["--shard", "0/4"], "'0/4' is no share"),
+    ],
+)
+def test_options_of_workers_that_make_no_sense_are_refused(
+    words: list[str], said: str, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", str(study), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_share_says_where_it_lies_and_shows_no_table(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", str(study), "--quick", "--jobs", "1", "--shard", "2/2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "share 2 of 2: 4 replications added to out/small-quick-2-of-2; `gemsim merge` joins the folders"
+    )

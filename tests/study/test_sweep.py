@@ -143,7 +143,7 @@ def test_a_failing_point_that_is_mended_leaves_no_trace(tmp_path: Path, monkeypa
 def test_a_point_that_kills_its_worker_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     result = run(tmp_path, {"protection.fate": ["fine", "dies", "slow"]}, jobs=2, replications=10)
     fine, dead, slow = table(tmp_path)
-    assert dead["reason"] == "failed: the worker process died (killed, out of memory or crashed)"
+    assert dead["reason"] == "failed: the worker process died (SIGKILL; out of memory, or killed)"
     assert (fine["replications"], slow["replications"]) == ("10", "10")
     assert len(result.failed) == 1
 
