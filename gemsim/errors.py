@@ -36,7 +36,7 @@ class ValueRefused(GemsimError, ValueError):
         self.at = at
 
     def __str__(self) -> str:
-        return "; ".join(part for part in (self.what, self.allowed, self.todo) if part)
+        return printable("; ".join(part for part in (self.what, self.allowed, self.todo) if part))
 
 
 class UnitError(ValueRefused):
@@ -49,8 +49,16 @@ def show(value: object) -> str:
         return {None: "nothing", True: "true", False: "false"}[value]
     if isinstance(value, float):
         return f"{value:.12g}"
-    text = " ".join((f"'{value[:80]}'" if isinstance(value, str) else str(value)).split())
+    text = printable(" ".join((f"'{value[:80]}'" if isinstance(value, str) else str(value)).split()))
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def printable(text: str) -> str:
+    """A text that steers no terminal: what cannot be printed (but for ends of lines) as its escape."""
+    if text.isprintable():
+        return text
+    escapes = (one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in text)
+    return "".join(escapes)
 
 
 _MOST_SHOWN = 100
@@ -68,7 +76,7 @@ class Problem:
 
     def __str__(self) -> str:
         head = ": ".join(part for part in (self.where, self.path, self.what) if part)
-        return "; ".join(part for part in (head, self.allowed, self.todo) if part)
+        return printable("; ".join(part for part in (head, self.allowed, self.todo) if part))
 
 
 class StudyError(GemsimError):
@@ -90,6 +98,9 @@ class _Reasoned(GemsimError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+    def __str__(self) -> str:
+        return printable(self.reason)
 
 
 class Infeasible(_Reasoned):

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from gemsim import __version__
-from gemsim.errors import GemsimError, NotBuilt
+from gemsim.errors import GemsimError, NotBuilt, printable
 
 COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
@@ -127,6 +127,7 @@ def _answer(error: BaseException, *, debug: bool) -> int:
         click.echo(f"gemsim: {stop or 'stopped'}" if str(stop or "") else "gemsim: stopped", err=True)
         return STOPPED
     if isinstance(error, click.ClickException):
+        error.message = printable(error.message)
         error.show()
         return error.exit_code
     if isinstance(error, GemsimError):
@@ -135,7 +136,8 @@ def _answer(error: BaseException, *, debug: bool) -> int:
     if not isinstance(error, Exception):
         raise error
     hint = "" if debug else "; run again with --debug for the traceback"
-    click.echo(f"gemsim: internal error at {_place(error)}: {type(error).__name__}: {error}{hint}", err=True)
+    what = printable(f"{type(error).__name__}: {error}")
+    click.echo(f"gemsim: internal error at {_place(error)}: {what}{hint}", err=True)
     return FAULT
 
 

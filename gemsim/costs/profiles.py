@@ -17,13 +17,14 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gemsim import resources
-from gemsim.errors import ProfileError
+from gemsim.errors import ProfileError, show
 
 Op = Literal["encode", "decode", "update"]
 Outside = Literal["extrapolate", "refuse"]
 
 STRICT = " strict"  # `profile: NAME strict` in a study: refuse what the profile does not hold
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _MOST = 4  # no kernel moves more than this multiple of what a plain copy does: beyond it the measurement is at fault
 
 
@@ -82,6 +83,8 @@ class Profile(_Part):
 
     @model_validator(mode="after")
     def _dated(self) -> Self:
+        if not _NAME.fullmatch(self.device):  # it names a folder
+            raise ValueError(f"device {show(self.device)} is no name of letters, digits, dots, dashes")
         dated = _DAY.fullmatch(self.date) is not None
         if (self.source == "modelled") != (self.date == "modelled") or (self.source == "measured") != dated:
             raise ValueError(f"date {self.date!r} does not go with source {self.source!r}")
