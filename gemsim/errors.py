@@ -53,12 +53,11 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def printable(text: str) -> str:
-    """A text that steers no terminal: what cannot be printed (but for ends of lines) as its escape."""
+def printable(text: str, *, keep: str = "\n") -> str:
+    """A text that steers no terminal: what cannot be printed as its escape, but for the characters to `keep`."""
     if text.isprintable():
         return text
-    escapes = (one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in text)
-    return "".join(escapes)
+    return "".join(one if one.isprintable() or one in keep else one.encode("unicode_escape").decode() for one in text)
 
 
 _MOST_SHOWN = 100
@@ -76,7 +75,7 @@ class Problem:
 
     def __str__(self) -> str:
         head = ": ".join(part for part in (self.where, self.path, self.what) if part)
-        return printable("; ".join(part for part in (head, self.allowed, self.todo) if part))
+        return printable("; ".join(part for part in (head, self.allowed, self.todo) if part), keep="")
 
 
 class StudyError(GemsimError):

@@ -217,6 +217,10 @@ def assign(raw: Raw, place: tuple[str | int, ...], value: Any) -> None:
 
 
 def _child(at: Any, part: str | int) -> Any:
+    """What lies below; ValueRefused where an earlier key holds another form than the path takes it to have."""
+    if not isinstance(at, list if isinstance(part, int) else dict):
+        wanted = "a list" if isinstance(part, int) else "a mapping"
+        raise ValueRefused(f"leads into what is not {wanted} ({show(at)})", f"{wanted} there", "mend that value first")
     return at[part] if isinstance(part, int) else at.get(part)
 
 

@@ -26,7 +26,8 @@ def run(kind: str, first: int, count: int) -> Counter[str]:
                 found[run_case(kind, number, folder)] += 1
             except Defect as defect:
                 found["defects"] += 1
-                print(str(defect)[-1200:], "\n", flush=True)
+                told = str(defect)
+                print(told[:400] if len(told) < 900 else f"{told[:300]}\n …\n{told[-700:]}", "\n", flush=True)
             spent = time.process_time() - begun
             if spent > 5:
                 print(f"slow: {kind} {number}: {spent:.1f} CPU s", flush=True)

@@ -171,6 +171,7 @@ def nudged(value: Any, draw: random.Random) -> Any:
     if isinstance(value, bool) or value is None:
         return draw.choice((True, False, None))
     if isinstance(value, int):
+        value = value if abs(value) < 2**64 else 1
         return draw.choice((value + 1, value - 1, value * 2, value // 2, 0, 1, int(value * factor)))
     if isinstance(value, float):
         return value * factor

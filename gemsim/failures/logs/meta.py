@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -88,10 +89,12 @@ def _pick(value: Any, keys: Sequence[str]) -> Any:
 
 
 def _number(value: Any) -> float | None:
+    """A finite number; None for anything else."""
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _whole(value: Any) -> int | None:

@@ -122,7 +122,7 @@ def _number(path: Path, line: int, entry: Mapping[str, Any], key: str) -> float:
     value = entry.get(key)
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isfinite(number):
         return number
