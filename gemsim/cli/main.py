@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -127,8 +128,9 @@ def _answer(error: BaseException, *, debug: bool) -> int:
         click.echo(f"gemsim: {stop or 'stopped'}" if str(stop or "") else "gemsim: stopped", err=True)
         return STOPPED
     if isinstance(error, click.ClickException):
-        error.message = printable(error.message)
-        error.show()
+        shown = io.StringIO()
+        error.show(file=shown)
+        click.echo(printable(shown.getvalue()), err=True, nl=False)
         return error.exit_code
     if isinstance(error, GemsimError):
         click.echo(str(error), err=True)

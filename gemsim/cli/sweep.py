@@ -9,17 +9,19 @@ from pathlib import Path
 
 import click
 
+from gemsim.cli.example import study_argument
 from gemsim.cli.main import DONE, POINTS_FAILED
 
 EXAMPLES = """\b
 Examples:
+  gemsim sweep --example widths --quick
   gemsim sweep studies/widths.yaml --quick
   gemsim sweep studies/systems/gemini.yaml --replications 64 --out out/gemini
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.option("--quick", is_flag=True, help="Run the study's small version, in seconds.")
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes (default: one for each CPU).")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results (default: out/STUDY).")

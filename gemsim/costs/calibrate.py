@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from gemsim.costs.fit import digits, fit, quantile
-from gemsim.costs.profiles import Profile, read_profile
+from gemsim.costs.profiles import LARGEST, Profile, read_profile
 from gemsim.errors import ProfileError, show
+from gemsim.files import size_of
 
 SCHEMA = "gemsim-bench 1"  # as gemsim_kernels.bench writes it
 OPS = ("encode", "decode", "update")
@@ -110,7 +111,8 @@ def read_samples(path: Path) -> list[Series]:
     """The series of a samples.csv. Raises ProfileError."""
     repeats: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     try:
-        with path.open(newline="") as stream:
+        size_of(path, most=LARGEST)
+        with path.open(newline="", encoding="utf-8") as stream:
             reader = csv.reader(stream)
             if next(reader, None) != _HEAD:
                 raise ProfileError(f"{path}: the first line is not {','.join(_HEAD)}")

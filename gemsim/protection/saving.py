@@ -59,7 +59,12 @@ def kept_share(
 def lost_work(
     tau: float, delta: float, *, roll_back: float, keep: float, lag: float = 0.0, carried: float | None = None
 ) -> float:
-    """Mean seconds of work that a roll-back finds in no save; arguments as `kept_share` has them."""
+    """Mean seconds of work that a roll-back finds in no save; arguments as `kept_share` has them.
+
+    The share of restarts at which a stretch ends is written without a difference, which would be 0 among many of them.
+    """
     ending = roll_back + keep
-    going = -expm1(-ending * (tau + delta + lag)) * (keep if carried is None else carried)
-    return not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - either(ending > 0.0, lambda: going / ending, float))
+    going = keep if carried is None else carried
+    ends = roll_back + (keep - going) + going * exp(-ending * (tau + delta + lag))
+    stretches = either(ends > 0.0, lambda: ending / ends, lambda: 1.0)
+    return not_durable(tau, delta, ending=ending, lag=lag) * stretches

@@ -351,6 +351,6 @@ def mutated_json(tree: Any, draw: random.Random) -> bytes:
             above[draw.choice(("x", "", "é", str(path[-1]).upper(), "points", "device"))] = copy.deepcopy(value)
         else:
             above.insert(0, draw.choice(JSON_VALUES))
-    text = json.dumps(tree)
+    text = json.dumps(tree, default=lambda raw: raw.text)
     raw = text.encode()
     return mutated_bytes(raw, draw) if draw.randrange(5) == 0 else raw

@@ -13,7 +13,9 @@ from typing import Any
 
 from gemsim.errors import ValueRefused, show
 from gemsim.failures.logs.read import Where
+from gemsim.files import read_file
 
+LARGEST = 4 * 2**20  # bytes
 _INCOMPLETE = ("narrated", "incomplete", "lower bound")
 
 
@@ -41,7 +43,7 @@ def read_meta(log: Path, where: Sequence[Where] = (), *, needed: bool = True) ->
     if not path.is_file():
         return Meta()
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        known = json.loads(read_file(path, most=LARGEST))
     except (OSError, ValueError) as error:
         raise ValueRefused(
             f"{path}: cannot be read ({show(str(error))})", "JSON", "mend it, or move it away"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gemsim.costs.profiles import load_profile
+from gemsim.spec.study import StudySpec
 from gemsim.study.recommend.breakeven import BreakEven, Contest
 from gemsim.study.recommend.inputs import SPEED, Input, band
 
@@ -42,7 +43,7 @@ class Measure:
     regret: float
 
 
-def range_of(one: Input, uncertain: Mapping[str, Any], profile: str) -> Range:
+def range_of(one: Input, uncertain: Mapping[str, Any], spec: StudySpec) -> Range:
     """The stated uncertainty of an input, or the assumed one."""
     law = next((uncertain[name] for name in one.names if name in uncertain), None)
     middles = [(part + 0.5) / PARTS for part in range(PARTS)]
@@ -51,9 +52,8 @@ def range_of(one: Input, uncertain: Mapping[str, Any], profile: str) -> Range:
         said = f"{law.text}{f', {law.source}' if law.source else ''}"
         return Range(tuple(float(law.quantile(p)) for p in middles), low, high, said)
     if one.path == SPEED:
-        low, high = band(load_profile(profile))
-        kind = load_profile(profile).kind
-        return _by_factors(low, high, middles, f"band of the {kind} profile")
+        profile = load_profile(spec.profile, spec.folder)
+        return _by_factors(*band(profile), middles, f"band of the {profile.kind} profile")
     low, high = max(one.low, one.value / FACTOR), min(one.high, one.value * FACTOR)
     return _by_factors(low, high, middles, "assumption: a factor of 2 either way, as none is stated")
 
