@@ -221,7 +221,8 @@ def _child(at: Any, part: str | int) -> Any:
     if not isinstance(at, list if isinstance(part, int) else dict):
         wanted = "a list" if isinstance(part, int) else "a mapping"
         raise ValueRefused(f"leads into what is not {wanted} ({show(at)})", f"{wanted} there", "mend that value first")
-    return at[part] if isinstance(at, list) else at.get(part)
+    below: Any = at
+    return below[part] if isinstance(part, int) else below.get(part)
 
 
 def _written_out(key: str | int, value: Any) -> Raw:
