@@ -40,4 +40,9 @@ if __name__ == "__main__":
     asked = sys.argv[1]
     for one in [*KINDS] if asked == "all" else [asked]:
         begun = time.process_time()
-        print(one, dict(run(one, int(sys.argv[2]), int(sys.argv[3]))), f"{time.process_time() - begun:.1f} CPU s", flush=True)
+        print(
+            one,
+            dict(run(one, int(sys.argv[2]), int(sys.argv[3]))),
+            f"{time.process_time() - begun:.1f} CPU s",
+            flush=True,
+        )

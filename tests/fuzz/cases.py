@@ -112,7 +112,7 @@ def finite(found: Mapping[str, Any], what: str) -> None:
 
 @cache
 def studies() -> mutate.Seeds:
-    """All shipped studies but the one of a log that is not shipped, one that replays a small log, and the valid cases."""
+    """All shipped studies, those of tests/spec/valid, and one that replays a small log in place of one not shipped."""
     files = [path for path in sorted((ROOT / "studies").rglob("*.yaml")) if path.name != "replay.yaml"]
     files += sorted((ROOT / "tests" / "spec" / "valid").glob("*.yaml"))
     trees = [read_tree(path.read_bytes(), path.name).data for path in files]
@@ -156,7 +156,7 @@ LOGS = (
     "time_h,end_h\n1,2\n2,4\n5,\n9,10\n",
     "T,host,kind\n" + "".join(f"{at * 7 % 97 + 0.5},n{at % 5},{'gpu' if at % 3 else 'nic'}\n" for at in range(40)),
 )  # fmt: skip
-COLUMNS = ({}, {}, {}, {"time_h": "T", "node": "host", "component": "kind"})
+COLUMNS: tuple[dict[str, str], ...] = ({}, {}, {}, {"time_h": "T", "node": "host", "component": "kind"})
 META = {"name": "made up", "nodes": 8, "obs_start_h": 0, "obs_end_h": 100, "gpus_per_node": 8, "kind": "complete"}
 EXPOSURE = "time_h,node,event\n0,a,add\n0,b,add\n5,c,add\n60,b,remove\n80,a,remove\n"
 
@@ -208,7 +208,9 @@ def run_log(draw: random.Random, folder: Path) -> str:
         path.write_bytes(mutate.mutated_table(PLAIN.encode(), draw))
     elif kind == 2:
         lines = json.loads(json.dumps(GOODPUT))
-        raw = b"\n".join(mutate.mutated_json(one, draw) if draw.randrange(8) == 0 else json.dumps(one).encode() for one in lines)
+        raw = b"\n".join(
+            mutate.mutated_json(one, draw) if draw.randrange(8) == 0 else json.dumps(one).encode() for one in lines
+        )
         path.write_bytes(raw)
     else:
         path.write_bytes(mutate.mutated_json(GOODPUT, draw))
@@ -228,7 +230,9 @@ def _ran(path: Path) -> str:
 @cache
 def profile_trees() -> tuple[Any, ...]:
     """The shipped profiles as plain data."""
-    return tuple(json.loads(path.read_text()) for path in sorted((ROOT / "calibration" / "profiles").glob("*/*/profile.json")))
+    return tuple(
+        json.loads(path.read_text()) for path in sorted((ROOT / "calibration" / "profiles").glob("*/*/profile.json"))
+    )
 
 
 @cache
@@ -326,12 +330,15 @@ def _opened(folder: Path) -> str:
 
 OPTIONS = (
     "--quick", "--jobs", "-j", "--out", "--seed", "--replications", "--point", "--json", "--help", "-h", "--confirm",
-    "--split", "--runs", "--nodes", "--window", "--where", "--columns", "--merge", "--by", "--exposure", "--check", "--from",
+    "--split", "--runs", "--nodes", "--window", "--where", "--columns", "--merge", "--by", "--exposure", "--check",
+    "--from",
     "--output", "--vary", "--samples", "--only", "--sets", "--precision", "--most", "--version", "--example", "--",
 )  # fmt: skip
 WORDS = (
-    "", " ", "-", "--", "-1", "0", "1e9", "nan", "x=1", "k=16", "=", "a=", "=b", "variant=x", "restart=in_place", "100 h", "20 %",
-    "é", "\u202e", "\x1b[31m", "\udcff", "none.yaml", "no/such/folder/study.yaml", ".", "/", "/dev/null", "%s", "{}", "gemini",
+    "", " ", "-", "--", "-1", "0", "1e9", "nan", "x=1", "k=16", "=", "a=", "=b", "variant=x", "restart=in_place",
+    "100 h", "20 %",
+    "é", "\u202e", "\x1b[31m", "\udcff", "none.yaml", "no/such/folder/study.yaml", ".", "/", "/dev/null", "%s", "{}",
+    "gemini",
     "llama3", "nvidia-h100", "widths", "99999999999999999999", "1.5", "--no-such", "-z",
 )  # fmt: skip
 COSTLY = {"bench", "validate"}  # they take no input but their size
@@ -342,12 +349,14 @@ def words(draw: random.Random, folder: Path) -> str:
     (folder / "study.yaml").write_text(SWEPT)
     (folder / "log.csv").write_text(TRAPS)
     name = draw.choice([one for one in COMMANDS if one not in COSTLY] + ["sweeep", "report", "", "--quick"])
-    some = [draw.choice((*OPTIONS, *WORDS, *TEXTS_OF_A_LINE, "study.yaml", "log.csv")) for _ in range(draw.randrange(5))]
+    some = [
+        draw.choice((*OPTIONS, *WORDS, *TEXTS_OF_A_LINE, "study.yaml", "log.csv")) for _ in range(draw.randrange(5))
+    ]
     short = ["--most", "0.1"] if name == "losses" else []
     return command([name, *short, *draw.choice(([], ["study.yaml"], ["log.csv"])), *some])
 
 
-TEXTS_OF_A_LINE = tuple(text for text in mutate.TEXTS if not set(text) & {"\x00", "\ud800", "\udfff"} and len(text) < 200)
+TEXTS_OF_A_LINE = tuple(text for text in mutate.TEXTS if not set(text) & {"\x00", "\ud800"} and len(text) < 200)
 
 
 def command(arguments: list[str]) -> str:

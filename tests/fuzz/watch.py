@@ -1,4 +1,4 @@
-"""What an input may cause: bounded work, no write but where results go, no foreign code. Seen by Python's audit events."""
+"""What an input may cause: bounded work, writes where results go, no foreign code. Python's audit events tell."""
 
 from __future__ import annotations
 
@@ -16,8 +16,27 @@ CPU_S = 30.0  # of one case: a thousand times what a good input needs
 MEMORY = 3 * 2**30  # bytes on top of what the process has
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_CHANGES = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"}
-_FOREIGN = {"os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect", "pty.spawn", "os.startfile"}
+_CHANGES = {
+    "os.mkdir",
+    "os.remove",
+    "os.rmdir",
+    "os.rename",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "os.chmod",
+    "os.chown",
+}
+_FOREIGN = {
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.fork",
+    "subprocess.Popen",
+    "socket.connect",
+    "pty.spawn",
+    "os.startfile",
+}
 HARMLESS = ("/dev/null", "/dev/tty")
 
 _allowed: list[Path] = []
