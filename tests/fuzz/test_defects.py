@@ -238,3 +238,12 @@ def test_no_file_that_never_ends_is_read(tmp_path: Path) -> None:
 def test_the_replay_of_the_fuzz_is_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path)
     assert parse_study(REPLAYED.encode(), tmp_path / "study.yaml").spec.failures.replay is not None
+
+
+def test_a_chain_that_no_float_resolves_is_no_closed_form() -> None:
+    """A stop of a century beside repairs of hours: the matrix of the chain of standbys is singular to a float."""
+    text = OFTEN.replace("10000 / node d", "0.01 / node d").replace("read: 0 s", "read: 36500 d")
+    text = text.replace("hot: 16, warm: 48", "hot: 32, warm: 96")
+    scenario = MODEL.build(resolve_point(parse_study(text.encode(), "study.yaml"), {}))
+    with pytest.raises(NotCovered, match="chain of standbys"):
+        MODEL.predict(scenario)
