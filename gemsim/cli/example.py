@@ -23,9 +23,7 @@ def study_argument(command: Command) -> Command:
             others["choice"] = (_choice(study, others), *others.get("choice", ()))
         return command(study=study if example is None else path_of(example), **others)
 
-    option = click.option(
-        "--example", metavar="NAME", help="A shipped study in place of STUDY: widths, gem, …"
-    )
+    option = click.option("--example", metavar="NAME", help="A shipped study in place of STUDY: widths, gem, …")
     argument = click.argument("study", type=click.Path(path_type=Path), required=False, metavar="STUDY")
     return option(argument(called))
 
