@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gemsim.protection.arrays import either, exp, expm1
 
+SELDOM = 1e-3  # share of restarts
 SHORT = 1e-9  # interruptions in a cycle, below which none is seen
 
 
@@ -61,10 +62,16 @@ def lost_work(
 ) -> float:
     """Mean seconds of work that a roll-back finds in no save; arguments as `kept_share` has them.
 
-    The share of restarts at which a stretch ends is written without a difference, which would be 0 among many of them.
+    A stretch of work ends at some of the restarts. Where that is a small share it is written without a difference,
+    which would be 0 once a float cannot tell.
     """
     ending = roll_back + keep
-    going = keep if carried is None else carried
-    ends = roll_back + (keep - going) + going * exp(-ending * (tau + delta + lag))
-    stretches = either(ends > 0.0, lambda: ending / ends, lambda: 1.0)
-    return not_durable(tau, delta, ending=ending, lag=lag) * stretches
+    carry = keep if carried is None else carried
+    going = -expm1(-ending * (tau + delta + lag)) * carry
+    ends = 1.0 - either(ending > 0.0, lambda: going / ending, float)
+
+    def seldom() -> float:
+        some = roll_back + (keep - carry) + carry * exp(-ending * (tau + delta + lag))
+        return either(some > 0.0, lambda: some / ending, lambda: 1.0)
+
+    return not_durable(tau, delta, ending=ending, lag=lag) / either(ends > SELDOM, lambda: ends, seldom)
