@@ -17,15 +17,24 @@ def study_argument(command: Command) -> Command:
 
     @functools.wraps(command)
     def called(*, study: Path | None, example: str | None, **others: Any) -> Any:
-        if example is None and study is None:
-            raise click.UsageError("Missing argument 'STUDY' (a file), or --example NAME.")
         if example is not None and study is not None:
             others["choice"] = (_choice(study, others), *others.get("choice", ()))
         return command(study=study if example is None else path_of(example), **others)
 
-    option = click.option("--example", metavar="NAME", help="A shipped study in place of STUDY: widths, gem, …")
-    argument = click.argument("study", type=click.Path(path_type=Path), required=False, metavar="STUDY")
+    option = click.option(
+        "--example", metavar="NAME", is_eager=True, help="A shipped study in place of STUDY: widths, gem, …"
+    )
+    argument = click.argument(
+        "study", type=click.Path(path_type=Path), required=False, metavar="STUDY", callback=_one_of_them
+    )
     return option(argument(called))
+
+
+def _one_of_them(context: click.Context, argument: click.Parameter, study: Path | None) -> Path | None:
+    """Refused by the parser, as any argument that is missing; --example is read before."""
+    if study is None and context.params.get("example") is None and not context.resilient_parsing:
+        raise click.MissingParameter("A file, or --example NAME.", context, argument, "'STUDY'", "argument")
+    return study
 
 
 def _choice(study: Path, others: dict[str, Any]) -> str:
