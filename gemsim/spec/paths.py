@@ -204,19 +204,19 @@ def assign(raw: Raw, place: tuple[str | int, ...], value: Any) -> None:
         value = _tiers(value)
     at: Any = raw
     for part in place[:-1]:
-        below = _child(at, part)
+        below = child(at, part)
         if not isinstance(below, (dict, list)):
             below = at[part] = _written_out(part, below)
         at = below
     last = place[-1]
-    before = _child(at, last)
+    before = child(at, last)
     if isinstance(before, dict) and isinstance(value, dict):
         merge(before, value)
     else:
         at[last] = value
 
 
-def _child(at: Any, part: str | int) -> Any:
+def child(at: Any, part: str | int) -> Any:
     """What lies below; ValueRefused where an earlier key holds another form than the path takes it to have."""
     if not isinstance(at, list if isinstance(part, int) else dict):
         wanted = "a list" if isinstance(part, int) else "a mapping"

@@ -160,6 +160,13 @@ def test_a_path_into_a_list_is_refused(restart: str) -> None:
     assert any("restart" in line for line in refused(text))
 
 
+def test_a_law_at_a_path_into_a_list_is_refused() -> None:
+    text = (
+        SWEPT.replace("restart: all_processes", "restart: [in_place]") + "uncertain: {restart.warmup: 20 s .. 40 s}\n"
+    )
+    assert any("restart" in line for line in refused(text))
+
+
 @pytest.fixture
 def swept(tmp_path: Path) -> Path:
     """The folder of a small sweep."""
