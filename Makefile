@@ -1,6 +1,7 @@
 # make run [STUDY=studies/widths.yaml]   install into .venv and sweep a study in its quick form
 # make test                              install the test tools too, then lint, types, import rules and the suite
 # make test-long                         the same with the full sizes (up to an hour)
+# make wheel-check                       build the wheel, install it into an empty environment and run it (index, a minute)
 # make bench                             CPU seconds and ratios of the engine, the twin and the machinery of sweeps
 # make gpu-check                         right bytes, speed and variants of the kernels on a GPU, in about 4 minutes;
 #                                        PYTHON needs numpy, cupy and pytest, nothing of this project is installed
@@ -9,17 +10,20 @@ STUDY ?= studies/widths.yaml
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-long lint bench gpu-check clean
+.PHONY: run test test-long wheel-check lint bench gpu-check clean
 
 run: $(VENV)/.installed
 	$(BIN)/gemsim sweep $(STUDY) --quick
 	@echo "next: $(BIN)/gemsim check $(STUDY), or $(BIN)/gemsim sweep $(STUDY) for the full study"
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not long"
+	$(BIN)/python -m pytest -n 2 -m "not long and not wheel"
 
 test-long: lint
-	$(BIN)/python -m pytest -n 2 --timeout 3000
+	$(BIN)/python -m pytest -n 2 --timeout 3000 -m "not wheel"
+
+wheel-check: $(VENV)/.installed-tests
+	$(BIN)/python -m pytest -n 0 -m wheel tests/wheel
 
 lint: $(VENV)/.installed-tests
 	$(BIN)/ruff check .

@@ -37,7 +37,7 @@ class ValueRefused(GemsimError, ValueError):
         self.at = at
 
     def __str__(self) -> str:
-        return "; ".join(part for part in (self.what, self.allowed, self.todo) if part)
+        return printable("; ".join(part for part in (self.what, self.allowed, self.todo) if part))
 
 
 class UnitError(ValueRefused):
@@ -50,8 +50,15 @@ def show(value: object) -> str:
         return {None: "nothing", True: "true", False: "false"}[value]
     if isinstance(value, float):
         return f"{value:.12g}"
-    text = " ".join((f"'{value[:80]}'" if isinstance(value, str) else str(value)).split())
+    text = printable(" ".join((f"'{value[:80]}'" if isinstance(value, str) else str(value)).split()))
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def printable(text: str, *, keep: str = "\n") -> str:
+    """A text that steers no terminal: what cannot be printed as its escape, but for the characters to `keep`."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in keep else one.encode("unicode_escape").decode() for one in text)
 
 
 _MOST_SHOWN = 100
@@ -69,7 +76,7 @@ class Problem:
 
     def __str__(self) -> str:
         head = ": ".join(part for part in (self.where, self.path, self.what) if part)
-        return "; ".join(part for part in (head, self.allowed, self.todo) if part)
+        return printable("; ".join(part for part in (head, self.allowed, self.todo) if part), keep="")
 
 
 class StudyError(GemsimError):
@@ -91,6 +98,9 @@ class _Reasoned(GemsimError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+    def __str__(self) -> str:
+        return printable(self.reason)
 
 
 class Infeasible(_Reasoned):

@@ -6,10 +6,13 @@ repairs in place, of restarts that keep the state and of roll-backs; renewal the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from gemsim.analytic.anew import SEEN, UNSURE, kept
 from gemsim.analytic.anew import doubt as unsure_of_start
@@ -59,8 +62,12 @@ def traced(scenario: Scenario) -> tuple[dict[str, Any], list[Solved]]:
         return columns(behind[-1])
 
     even = all(is_even(kind) for kind in scenario.classes)
-    numbers = steady(scenario) if even else varied(scenario, steady)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # what comes of it is refused below
+        numbers = steady(scenario) if even else varied(scenario, steady)
     found = {name: value for name, value in numbers.items() if name not in (LACKING, ANEW)}
+    for name, value in found.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise NotCovered(f"{name} comes to no number: something happens far more often than the job can work")
     return found, behind if even else behind[1:]  # the first of those that are not even gives the mean rates alone
 
 

@@ -117,7 +117,10 @@ class _Chain:
         rows, columns, values = self._rates()
         size = len(self.states)
         matrix = csc_matrix((values, (rows, columns)), shape=(size, size))
-        return splu(matrix)
+        try:
+            return splu(matrix)
+        except RuntimeError as error:  # singular: some events are rarer than a float can tell beside the others
+            raise NotCovered("spares: repairs and stops take times too unlike for the chain of standbys") from error
 
     def _rates(self) -> tuple[list[int], list[int], list[float]]:
         rows, columns, values = [], [], []

@@ -107,10 +107,12 @@ def _report() -> Report:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    from gemsim.costs.profiles import LARGEST
     from gemsim.errors import ProfileError
+    from gemsim.files import read_file
 
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_file(path, most=LARGEST))
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read ({error.strerror})") from error
     except ValueError as error:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gemsim.cli.example import study_argument
+
 if TYPE_CHECKING:
     from gemsim.scenario import Scenario
     from gemsim.spec.loading import LoadedStudy
@@ -23,13 +25,14 @@ Point = tuple["StudySpec | None", "Scenario | None", str]
 
 EXAMPLES = """\b
 Examples:
+  gemsim check --example widths
   gemsim check studies/widths.yaml
   gemsim check studies/systems.yaml --quick
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.option("--quick", is_flag=True, help="Check the study's small version.")
 def check(study: Path, quick: bool) -> None:
     """Print STUDY fully resolved, with the source of every value, what follows from it and its design points.

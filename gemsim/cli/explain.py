@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from gemsim.cli.example import study_argument
+
 EXAMPLES = """\b
 Examples:
   gemsim explain studies/widths.yaml --quick k=16 m=1 mapping=interleaved restart=in_place lands=used
@@ -17,7 +19,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.argument("choice", nargs=-1, metavar="[PATH=VALUE]...")
 @click.option("--point", type=int, metavar="N", help="The N-th design point, in the order of summary.csv.")
 @click.option("--quick", is_flag=True, help="Of the study's small version.")

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from gemsim.cli.example import study_argument
+
 EXAMPLES = """\b
 Examples:
   gemsim losses studies/systems/gemini.yaml variant=strawman protection.checkpoint.invalid=1e-6
@@ -15,7 +17,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.option("--quick", is_flag=True, help="The study's small version.")
 @click.argument("choice", nargs=-1, metavar="[PATH=VALUE]...")
 @click.option("--point", type=int, metavar="N", help="The N-th design point alone, in the order of summary.csv.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gemsim import __version__
-from gemsim.errors import GemsimError, NotBuilt, PointFailed
+from gemsim.errors import GemsimError, NotBuilt, PointFailed, printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -142,7 +143,9 @@ def _answer(error: BaseException, *, debug: bool) -> int:
         click.echo(f"gemsim: {stop or 'stopped'}" if str(stop or "") else "gemsim: stopped", err=True)
         return STOPPED
     if isinstance(error, click.ClickException):
-        error.show()
+        shown = io.StringIO()
+        error.show(file=shown)
+        click.echo(printable(shown.getvalue()), err=True, nl=False)
         return error.exit_code
     if isinstance(error, GemsimError):
         click.echo(str(error), err=True)
@@ -150,7 +153,8 @@ def _answer(error: BaseException, *, debug: bool) -> int:
     if not isinstance(error, Exception):
         raise error
     hint = "" if debug else "; run again with --debug for the traceback"
-    click.echo(f"gemsim: internal error at {_place(error)}: {type(error).__name__}: {error}{hint}", err=True)
+    what = printable(f"{type(error).__name__}: {error}")
+    click.echo(f"gemsim: internal error at {_place(error)}: {what}{hint}", err=True)
     return FAULT
 
 

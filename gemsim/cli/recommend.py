@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from gemsim.cli.example import study_argument
 from gemsim.cli.main import ASKED_WRONG, DONE, POINTS_FAILED
 
 EXAMPLES = """\b
@@ -18,7 +19,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.option("--quick", is_flag=True, help="Decide the study's small version, in seconds.")
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes (default: one for each CPU).")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results (default: out/STUDY-recommend).")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gemsim.cli.example import study_argument
 from gemsim.cli.main import DONE
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ ENGINE_ROWS, ENGINE_WALKS = 16, 4
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.argument("choice", nargs=-1, metavar="[PATH=VALUE]...")
 @click.option("--point", type=int, metavar="N", help="The N-th design point (default: the study as it stands).")
 @click.option("--output", default="ettr", show_default=True, metavar="COLUMN", help="The number that is explained.")

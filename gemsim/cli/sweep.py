@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gemsim.cli.example import study_argument
 from gemsim.cli.main import DONE, POINTS_FAILED
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
+  gemsim sweep --example widths --quick
   gemsim sweep studies/widths.yaml --quick
   gemsim sweep studies/systems/gemini.yaml --replications 64 --out out/gemini
   gemsim sweep studies/widths.yaml --limit "10 min" --fail-fast
@@ -53,7 +55,7 @@ def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.option("--quick", is_flag=True, help="Run the study's small version, in seconds.")
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes (default: one for each CPU).")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results (default: out/STUDY).")

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from gemsim.costs.fit import digits, fit, quantile
-from gemsim.costs.profiles import Profile, read_profile
-from gemsim.errors import ProfileError
+from gemsim.costs.profiles import LARGEST, Profile, read_profile
+from gemsim.errors import ProfileError, show
+from gemsim.files import size_of
 
 SCHEMA = "gemsim-bench 1"  # as gemsim_kernels.bench writes it
 OPS = ("encode", "decode", "update")
@@ -61,11 +62,38 @@ def series_of(bench: Mapping[str, Any]) -> list[Series]:
     """What a bench's JSON holds. Raises ProfileError for any other file."""
     if bench.get("schema") != SCHEMA:
         raise ProfileError(f"not the output of gemsim_kernels.bench: schema is {bench.get('schema')!r}, not {SCHEMA!r}")
-    try:
-        found = [Series(**{**one, "seconds": tuple(one["seconds"])}) for one in bench["series"]]
-    except (KeyError, TypeError) as error:
-        raise ProfileError(f"a broken bench file: {error}") from error
+    rows = bench.get("series")
+    if not isinstance(rows, list):
+        raise ProfileError(f"a broken bench file: series is no list ({show(rows)}); measure again")
+    found = [_series(one, f"a broken bench file: series {number}") for number, one in enumerate(rows, 1)]
     return [one for one in found if one.seconds]
+
+
+def _series(given: Any, where: str) -> Series:
+    """One series of plain data. Raises ProfileError, which begins with `where`."""
+    if not isinstance(given, dict) or set(given) != {each.name for each in fields(Series)}:
+        raise ProfileError(f"{where}: not an object with {', '.join(each.name for each in fields(Series))}")
+    for name, value in given.items():
+        if name in _WHOLE and (type(value) is not int or not 0 <= value < 2**63):
+            raise ProfileError(f"{where}: {name} is no whole number ({show(value)})")
+        if name not in _WHOLE and name != "seconds" and not _text(value):
+            raise ProfileError(f"{where}: {name} is no text ({show(value)})")
+    seconds = given["seconds"]
+    bad = [one for one in seconds if not _timed(one)] if isinstance(seconds, list) else [seconds]
+    if bad:
+        raise ProfileError(f"{where}: seconds of one call are no time from 1 ps to 1e6 s ({show(bad[0])})")
+    if given["op"] in OPS and 0 in (given["k"], given["rows"], given["bytes_read"] + given["bytes_written"]):
+        raise ProfileError(f"{where}: {given['op']} of no shard or no byte")
+    return Series(**{**given, "seconds": tuple(seconds)})
+
+
+def _timed(value: Any) -> bool:
+    return type(value) in (int, float) and 1e-12 <= value <= 1e6
+
+
+def _text(value: Any) -> bool:
+    """Whether it is text of one line that a file can hold."""
+    return isinstance(value, str) and value.isprintable()
 
 
 def samples_text(series: Iterable[Series]) -> str:
@@ -83,7 +111,8 @@ def read_samples(path: Path) -> list[Series]:
     """The series of a samples.csv. Raises ProfileError."""
     repeats: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     try:
-        with path.open(newline="") as stream:
+        size_of(path, most=LARGEST)
+        with path.open(newline="", encoding="utf-8") as stream:
             reader = csv.reader(stream)
             if next(reader, None) != _HEAD:
                 raise ProfileError(f"{path}: the first line is not {','.join(_HEAD)}")
@@ -92,9 +121,13 @@ def read_samples(path: Path) -> list[Series]:
                 repeats[head].append(float(row[-1]))
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, IndexError) as error:
-        raise ProfileError(f"{path}: a line that cannot be read ({error})") from error
-    return [Series(**dict(zip(_HEAD, head, strict=False)), seconds=tuple(times)) for head, times in repeats.items()]
+    except (ValueError, IndexError, csv.Error) as error:
+        raise ProfileError(f"{path}: a line that cannot be read ({show(str(error))})") from error
+    names = _HEAD[:-2]
+    return [
+        _series({**dict(zip(names, head, strict=False)), "seconds": times}, f"{path}: series {number}")
+        for number, (head, times) in enumerate(repeats.items(), 1)
+    ]
 
 
 def fitted(series: Sequence[Series]) -> dict[str, Any]:
@@ -156,6 +189,7 @@ def _point(key: tuple[str, int, int, int], group: Sequence[Series], copy: float,
 def profile_data(bench: Mapping[str, Any], *, conditions: str = "") -> dict[str, Any]:
     """profile.json as plain data."""
     series = series_of(bench)
+    _refuse_untold(bench)
     wrong = sum(one.verified == "no" for one in series)
     numbers = fitted(series)
     points = numbers.pop("points")
@@ -176,6 +210,16 @@ def profile_data(bench: Mapping[str, Any], *, conditions: str = "") -> dict[str,
         },
         "points": points,
     }
+
+
+def _refuse_untold(bench: Mapping[str, Any]) -> None:
+    """Raises ProfileError where what stands beside the series is missing or is no text."""
+    for name in ("device", "taken", "kind", "decode_reads", "unfinished"):
+        if not _text(bench.get(name)):
+            raise ProfileError(f"a broken bench file: {name} is no text ({show(bench.get(name))}); measure again")
+    facts = bench.get("facts")
+    if not isinstance(facts, dict) or not all(_text(name) and _text(str(value)) for name, value in facts.items()):
+        raise ProfileError(f"a broken bench file: facts are no object of texts ({show(facts)}); measure again")
 
 
 def profile_text(data: Mapping[str, Any]) -> str:

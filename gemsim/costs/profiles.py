@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -17,13 +18,16 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gemsim import resources
-from gemsim.errors import ProfileError
+from gemsim.errors import ProfileError, show
+from gemsim.files import first_of, read_file
 
 Op = Literal["encode", "decode", "update"]
 Outside = Literal["extrapolate", "refuse"]
 
 STRICT = " strict"  # `profile: NAME strict` in a study: refuse what the profile does not hold
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+LARGEST = 64 * 2**20  # bytes of a profile
 _MOST = 4  # no kernel moves more than this multiple of what a plain copy does: beyond it the measurement is at fault
 
 
@@ -82,6 +86,8 @@ class Profile(_Part):
 
     @model_validator(mode="after")
     def _dated(self) -> Self:
+        if not _NAME.fullmatch(self.device):  # it names a folder
+            raise ValueError(f"device {show(self.device)} is no name of letters, digits, dots, dashes")
         dated = _DAY.fullmatch(self.date) is not None
         if (self.source == "modelled") != (self.date == "modelled") or (self.source == "measured") != dated:
             raise ValueError(f"date {self.date!r} does not go with source {self.source!r}")
@@ -104,19 +110,20 @@ class Profile(_Part):
         return f"{self.device}/{self.date}#{digest[:12]}"
 
 
-def load_profile(name: str) -> Profile:
+def load_profile(name: str, folder: str = "") -> Profile:
     """The profile DEVICE/DATE, or DEVICE for its newest measured one and, before there is one, the modelled one.
 
-    A path to a folder DEVICE/DATE, or to the profile.json in it, also names one. With " strict" behind the name,
+    A path to a folder DEVICE/DATE, or to the profile.json in it, also names one: from `folder`, that of the study that
+    names it, else from the working folder. With " strict" behind the name,
     look-ups beyond its entries are refused. Raises ProfileError when there is none (with the close match) or its file
     cannot be used.
     """
     if name.endswith(STRICT):
-        return load_profile(name.removesuffix(STRICT)).model_copy(update={"outside": "refuse"})
-    return _read(profile_path(name))
+        return load_profile(name.removesuffix(STRICT), folder).model_copy(update={"outside": "refuse"})
+    return _read(profile_path(name, folder))
 
 
-def profile_path(name: str) -> Path:
+def profile_path(name: str, folder: str = "") -> Path:
     """The file of a profile, by the names that `load_profile` takes. Raises ProfileError where there is none."""
     dates = _dates(name)
     measured = [date for date in dates if date != "modelled"]
@@ -125,18 +132,19 @@ def profile_path(name: str) -> Path:
     known = profile_names()
     if name in known:
         return resources.profiles() / name / "profile.json"
-    for path in (Path(name), Path(name) / "profile.json"):
-        if path.name == "profile.json" and path.is_file():
-            return path.resolve()
+    file = name if Path(name).name == "profile.json" else os.path.join(name, "profile.json")
+    found = first_of(file, (Path(folder), Path()))
+    if found is not None:
+        return found
     devices = sorted({each.partition("/")[0] for each in known})
     match = difflib.get_close_matches(name.lower(), devices + known, n=1, cutoff=0.5)
     hint = f"; did you mean '{match[0]}'?" if match else ""
-    raise ProfileError(f"no calibration profile '{name}'; one of {', '.join(devices)}{hint}")
+    raise ProfileError(f"no calibration profile {show(name)}; one of {', '.join(devices)}{hint}")
 
 
 def _dates(device: str) -> list[str]:
     """The profiles of a device, oldest first; none for what is no such name."""
-    if "/" in device or device in ("", ".", ".."):
+    if not _NAME.fullmatch(device):
         return []
     return sorted(path.parent.name for path in (resources.profiles() / device).glob("*/profile.json"))
 
@@ -150,7 +158,7 @@ def profile_names() -> list[str]:
 def read_profile(path: Path) -> Profile:
     """The profile in this file, which lies in DEVICE/DATE. Raises ProfileError."""
     try:
-        profile = Profile.model_validate_json(path.read_bytes())
+        profile = Profile.model_validate_json(read_file(path, most=LARGEST))
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read ({error.strerror})") from error
     except ValidationError as error:

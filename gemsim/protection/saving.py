@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gemsim.protection.arrays import either, exp, expm1
 
+SELDOM = 1e-3  # share of restarts
 SHORT = 1e-9  # interruptions in a cycle, below which none is seen
 
 
@@ -59,7 +60,18 @@ def kept_share(
 def lost_work(
     tau: float, delta: float, *, roll_back: float, keep: float, lag: float = 0.0, carried: float | None = None
 ) -> float:
-    """Mean seconds of work that a roll-back finds in no save; arguments as `kept_share` has them."""
+    """Mean seconds of work that a roll-back finds in no save; arguments as `kept_share` has them.
+
+    A stretch of work ends at some of the restarts. Where that is a small share it is written without a difference,
+    which would be 0 once a float cannot tell.
+    """
     ending = roll_back + keep
-    going = -expm1(-ending * (tau + delta + lag)) * (keep if carried is None else carried)
-    return not_durable(tau, delta, ending=ending, lag=lag) / (1.0 - either(ending > 0.0, lambda: going / ending, float))
+    carry = keep if carried is None else carried
+    going = -expm1(-ending * (tau + delta + lag)) * carry
+    ends = 1.0 - either(ending > 0.0, lambda: going / ending, float)
+
+    def seldom() -> float:
+        some = roll_back + (keep - carry) + carry * exp(-ending * (tau + delta + lag))
+        return either(some > 0.0, lambda: some / ending, lambda: 1.0)
+
+    return not_durable(tau, delta, ending=ending, lag=lag) / either(ends > SELDOM, lambda: ends, seldom)

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gemsim.errors import ResultsError
+from gemsim.errors import ResultsError, show
 from gemsim.results.folder import replace_durably, writing
 from gemsim.results.ledger import FLEET_LEDGER, LEDGER
 
@@ -109,8 +109,10 @@ class RowStore:
     def _read_part(self, path: Path) -> pa.Table:
         try:
             table = pq.ParquetFile(path).read()
-        except (OSError, pa.ArrowException) as error:
-            raise ResultsError(f"{path}: cannot be read ({error}); remove this file and run again") from error
+            table.validate(full=True)
+        except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: names or texts that are not UTF-8
+            what = show(str(error))
+            raise ResultsError(f"{path}: cannot be read ({what}); remove this file and run again") from error
         if not table.schema.equals(SCHEMA):
             raise ResultsError(f"{path}: its columns are those of another version; use another folder (--out)")
         return table

@@ -42,7 +42,7 @@ _CLASSES: Recent[tuple[FailureClass, ...]] = Recent()
 def build(spec: StudySpec, *, profile: Profile | None = None) -> Scenario:
     """The scenario of one design point. Raises Infeasible when the point cannot exist, ProfileError without a
     profile."""
-    profile = load_profile(spec.profile) if profile is None else profile
+    profile = load_profile(spec.profile, spec.folder) if profile is None else profile
     cluster = spec.cluster
     held = _MEMORY.of((cluster, spec.workload), (), lambda: memory(spec))
     grid = Grid(

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gemsim.errors import Problem, ValueRefused
 from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares, refuse_unknown_repairs
+from gemsim.spec.beside import beside
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.failures import FailureClassSpec, FailuresSpec
 from gemsim.spec.fleet import FleetSpec, SparesSpec
@@ -57,6 +58,10 @@ class Draft:
     def check(self, known: StudySpec | None = None) -> tuple[StudySpec | None, list[Problem]]:
         """The spec and no problems, or None and all that is wrong. `known`: of the tree without what was put in; its
         sections are not read again where nothing was."""
+        with beside(self.tree.folder):
+            return self._check(known)
+
+    def _check(self, known: StudySpec | None) -> tuple[StudySpec | None, list[Problem]]:
         if known is not None:
             try:
                 return StudySpec.model_validate(self._read(known)), []

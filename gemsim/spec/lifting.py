@@ -14,7 +14,7 @@ from gemsim import units
 from gemsim.errors import ValueRefused, show
 from gemsim.spec.laws import LawSpec
 from gemsim.spec.messages import model_at
-from gemsim.spec.paths import SECTIONS, assign, locate, normalised, submodel
+from gemsim.spec.paths import SECTIONS, assign, child, locate, normalised, submodel
 from gemsim.spec.types import IntervalText, Keep, KeepText, Quantity, RateText, Time, WholeNumber
 from gemsim.spec.uncertain import Law, Slot, bound
 from gemsim.spec.uncertain_text import looks_like_law, read_law
@@ -160,7 +160,7 @@ def _written(raw: dict[str, Any], path: str, slot: Slot) -> float | units.Rate |
         if not isinstance(at, dict | list):
             at = at if at is not None and place[number:] == ("mean",) else None  # a plain time stands for its law
             break
-        at = at[part] if isinstance(at, list) else at.get(part)  # type: ignore[index]
+        at = child(at, part)
     if at is None:
         return None
     if isinstance(at, dict) and at.get("kind", "fixed") == "fixed":

@@ -13,12 +13,15 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from gemsim.errors import Problem, StudyError, ValueRefused, show
+from gemsim.files import read_file
 from gemsim.spec.axes import check_axes
 from gemsim.spec.draft import Draft, in_order, point_of
 from gemsim.spec.lifting import lift
 from gemsim.spec.quick import with_quick, without_quick
 from gemsim.spec.study import StudySpec
 from gemsim.spec.yaml import Path, Position, Tree, dotted, read_tree
+
+MOST_READ = 64 * 2**20  # bytes: a file beyond is not even read to be refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +58,20 @@ def load_study(path: str | FilePath, *, quick: bool = False) -> LoadedStudy:
     """Read and check a study; with `quick`, its `quick` section laid over it. Raises StudyError with every problem."""
     file = FilePath(path)
     try:
-        content = file.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise StudyError(
-            [Problem(str(path), "", f"cannot be read ({reason})", "a YAML file", "check the name")]
-        ) from error
+        content = read_file(file, most=MOST_READ)
+    except OSError as error:
+        what = f"cannot be read ({error.strerror})"
+        raise StudyError([Problem(str(path), "", what, "a YAML file", "check the name")]) from error
     return parse_study(content, file, quick=quick)
 
 
-def parse_study(content: bytes, file: str | FilePath, *, quick: bool = False) -> LoadedStudy:
-    """`load_study` of bytes already read; `file` is the name shown in problems."""
+def parse_study(
+    content: bytes, file: str | FilePath, *, quick: bool = False, folder: str | FilePath | None = None
+) -> LoadedStudy:
+    """`load_study` of bytes already read; `file` is the name shown in problems, `folder` (of `file` unless given) where
+    the relative names of files in the study start."""
     tree = read_tree(content, str(file))
+    tree.folder = str(FilePath(file).parent if folder is None else folder)
     if not isinstance(tree.data, dict):
         if not tree.problems:
             tree.complain(

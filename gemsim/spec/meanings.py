@@ -21,7 +21,8 @@ MEANINGS: dict[str, str] = {
     "decide": "What `gemsim recommend` decides; `gemsim sweep` leaves it aside. See [decide](decide.md#recommend).",
     "require": "Bounds on columns of summary.csv; the best point is chosen among those that meet them.",
     "prices": "What GPU-hours and energy cost. Left out, nothing is said of money. See [decide](decide.md).",
-    "profile": "The calibration profile that gives the speed of coding; with `strict` behind it, only what it holds.",
+    "profile": "The calibration profile that gives the speed of coding; with `strict` behind it, only what it holds. A "
+    "path to a folder DEVICE/DATE starts in the folder of the study, else in the current one.",
     "run": "How long, how often, from which seed.",
     "quick": "A smaller form of the study, laid over it by `--quick`.",
     # cluster
@@ -137,7 +138,8 @@ MEANINGS: dict[str, str] = {
     "failures.classes": "Classes of your own, beside those of the mix.",
     "failures.replay": "A log in place of laws, played again in blocks drawn at random. Not beside keys of laws. See "
     "[fit](fit.md).",
-    "failures.replay.log": "The log, from the current folder or else from the one that GEMSIM_TRACES names. Each "
+    "failures.replay.log": "The log, from the folder of the study, else from the current one, else from the one that "
+    "GEMSIM_TRACES names. Each "
     "component is a class.",
     "failures.replay.nodes": "Nodes observed, healthy ones included.",
     "failures.replay.window": "Time observed: every failure in it is in the log.",

@@ -204,20 +204,25 @@ def assign(raw: Raw, place: tuple[str | int, ...], value: Any) -> None:
         value = _tiers(value)
     at: Any = raw
     for part in place[:-1]:
-        below = _child(at, part)
+        below = child(at, part)
         if not isinstance(below, (dict, list)):
             below = at[part] = _written_out(part, below)
         at = below
     last = place[-1]
-    before = _child(at, last)
+    before = child(at, last)
     if isinstance(before, dict) and isinstance(value, dict):
         merge(before, value)
     else:
         at[last] = value
 
 
-def _child(at: Any, part: str | int) -> Any:
-    return at[part] if isinstance(part, int) else at.get(part)
+def child(at: Any, part: str | int) -> Any:
+    """What lies below; ValueRefused where an earlier key holds another form than the path takes it to have."""
+    if not isinstance(at, list if isinstance(part, int) else dict):
+        wanted = "a list" if isinstance(part, int) else "a mapping"
+        raise ValueRefused(f"leads into what is not {wanted} ({show(at)})", f"{wanted} there", "mend that value first")
+    below: Any = at
+    return below[part] if isinstance(part, int) else below.get(part)
 
 
 def _written_out(key: str | int, value: Any) -> Raw:

@@ -20,7 +20,10 @@ KEYS = ("sweep", "compare", "decide", "run", "require")
 def without_quick(tree: Tree) -> Tree:
     """The study as it is in full, its `quick` section left out."""
     data = {key: value for key, value in tree.data.items() if key != "quick"}
-    return Tree(tree.file, data, dict(tree.values), dict(tree.keys), faults=list(tree.faults), nominal=tree.nominal)
+    return Tree(
+        tree.file, data, dict(tree.values), dict(tree.keys), faults=list(tree.faults), nominal=tree.nominal,
+        folder=tree.folder,
+    )  # fmt: skip
 
 
 def with_quick(tree: Tree) -> Tree:

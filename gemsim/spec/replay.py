@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
 from gemsim import units
 from gemsim.errors import ValueRefused, show
@@ -21,6 +21,8 @@ from gemsim.failures.logs.read import NAMES, Where
 from gemsim.failures.logs.replay import caution, usual_block
 from gemsim.failures.logs.times import window_hours
 from gemsim.failures.logs.trace import Replay, digest, merged, repair_law
+from gemsim.files import first_of
+from gemsim.spec.beside import folder_of_study, folders, refuse_outside
 from gemsim.spec.laws import LawSpec
 from gemsim.spec.types import Model, PositiveTime, SelfRead, Time, WholeNumber, assumed, sourced
 
@@ -131,6 +133,7 @@ class ReplaySpec(Model):
     action: Literal["restart_app", "drain_and_reset", "reset", "reboot", "replace"] = assumed("replace")
     detect: LawSpec = assumed("10 s", "a log of outages does not say how soon they were seen")
     repair: LawSpec | None = sourced("the down times of the log", None)
+    _folder: str = PrivateAttr(default_factory=folder_of_study)
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -144,7 +147,7 @@ class ReplaySpec(Model):
     def observed(self) -> Observed:
         """The log, from memory where it is known. Raises ValueRefused at `log`."""
         try:
-            path = _found(self.log)
+            path = _found(self.log, self._folder)
             begin, length, origin = window_hours(self.window) if self.window else (None, None, None)
             request = Request(
                 path, columns=self.columns, where=self.where, nodes=self.nodes, begin_h=begin, window_h=length,
@@ -223,24 +226,16 @@ def _spec(law: Duration) -> LawSpec:
     return LawSpec.model_validate({"kind": law.kind, "mean": units.format(law.mean, "time"), "sigma": sigma})
 
 
-def _found(name: str) -> Path:
-    """The file of this name from the current folder, else from the folder of logs."""
+def _found(name: str, of_study: str) -> Path:
+    """The file of this name from the folder of the study, else from the current one, else from the folder of logs."""
+    refuse_outside(name)
     folder = os.environ.get(TRACES, "")
-    for path in (Path(name), *([Path(folder) / name] if folder else [])):
-        if _is_file(path):
-            return path.resolve()
+    found = first_of(name, (*folders(of_study), *([Path(folder)] if folder else [])))
+    if found is not None:
+        return found
     where = f"the folder named by {TRACES} ({'not set' if not folder else show(folder)})"
-    raise ValueRefused(
-        f"no such file ({show(name)})", f"a failure log, from the current folder or from {where}",
-        f"name the file, or set {TRACES}",
-    )  # fmt: skip
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
+    allowed = f"a failure log, from the study's folder, from the current one or from {where}"
+    raise ValueRefused(f"no such file ({show(name)})", allowed, f"name the file, or set {TRACES}")
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
 from gemsim import units
 from gemsim.errors import UnitError, ValueRefused, show
 from gemsim.spec.across import refuse_batches, refuse_remaps, refuse_repairs, refuse_spares, refuse_unknown_repairs
+from gemsim.spec.beside import folder_of_study, refuse_outside
 from gemsim.spec.cluster import ClusterSpec
 from gemsim.spec.columns import COLUMN_MEASURES, JUDGED
 from gemsim.spec.decide import DecideSpec, refuse_objective
@@ -149,6 +150,12 @@ def _default_profile(data: dict[str, Any]) -> str:
     return f"nvidia-{cluster.gpu.split('-')[0]}" if isinstance(cluster, ClusterSpec) else ""
 
 
+def _inside(name: str) -> str:
+    """A name of a profile. Raises ValueRefused for a path out of the study's folder."""
+    refuse_outside(name)
+    return name
+
+
 def refuse_layout(gpus: int, parallel: ParallelSpec) -> None:
     """Raises ValueRefused unless the parallel layout uses all GPUs of the cluster."""
     if parallel.gpus != gpus:
@@ -188,9 +195,15 @@ class StudySpec(Model):
     decide: DecideSpec | None = None
     require: Annotated[dict[str, Requirement], _Requirements()] = Field(default_factory=dict)
     prices: PricesSpec | None = None
-    profile: str = sourced("by GPU type", default_factory=_default_profile)
+    profile: Annotated[str, AfterValidator(_inside)] = sourced("by GPU type", default_factory=_default_profile)
     run: RunSpec
     quick: dict[str, Any] = Field(default_factory=dict)
+    _folder: str = PrivateAttr(default_factory=folder_of_study)
+
+    @property
+    def folder(self) -> str:
+        """The folder of the study, where the relative names of files in it start."""
+        return self._folder
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -119,7 +118,7 @@ class WholeNumber(SelfRead):
             raise ValueRefused(
                 f"not a whole number ({show(value)})", allowed, f"write {bare}" if bare.isdigit() else ""
             )
-        if not math.isfinite(value) or value != int(value) or not self.low <= value <= self.high:
+        if not self.low <= value <= self.high or value != int(value):  # nan is in no range
             raise ValueRefused(f"out of range ({show(value)})", allowed)
         return int(value)
 

@@ -43,6 +43,7 @@ class Tree:
     problems: list[Problem] = field(default_factory=list)
     faults: list[Path] = field(default_factory=list)
     nominal: dict[str, Any] = field(default_factory=dict)
+    folder: str = ""  # where relative names of files in it start
 
     def where(self, path: Path, *, key: bool = False) -> str:
         """`file:line:col` of a path (of its key if asked), or of the nearest part of it that is in the file."""
@@ -216,10 +217,11 @@ class _Builder:
         text: str = node.value
         try:
             if tag == "int":
-                return int(text, 0 if text[:2] in ("0x", "0o") else 10)
+                number = int(text, 0 if text[:2] in ("0x", "0o") else 10)
+                return number if float(number) else 0  # none that no float can hold
             if tag == "float":
                 return self.finite(text, path, position)
-        except ValueError:
+        except (ValueError, OverflowError):
             self.tree.complain(position, path, f"not a number ({show(text)})", "a plain number such as 8 or 1e9")
             return None
         if tag in ("null", "bool"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,13 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, qui
         require=spec.require,
         study_text=canonical_yaml(spec),
         inputs=partial(over_inputs, loaded, MODEL, run.seed, wanted=wanted) if spec.uncertain else None,
-        facts={"study": loaded.path.name, "quick": quick, "title": spec.title, "study_hash": study_hash(spec)},
+        facts={
+            "study": loaded.path.name,
+            "folder": os.path.abspath(loaded.tree.folder),  # where relative names of files in the study start
+            "quick": quick,
+            "title": spec.title,
+            "study_hash": study_hash(spec),
+        },
         source=loaded.content,
     )
 

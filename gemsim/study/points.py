@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gemsim.errors import GemsimError, NotCovered, StudyError
+from gemsim.errors import GemsimError, NotCovered, StudyError, printable
 from gemsim.results.costs import Bill
 from gemsim.results.summary import Point
 from gemsim.study.design import DesignPoint
@@ -70,5 +70,6 @@ def _twin(model: Model, scenario: Any) -> Mapping[str, Any]:
 def reason_of(error: GemsimError) -> str:
     """One line; of a study's problems the place in the file is left out, since the table is not the file."""
     if isinstance(error, StudyError):
-        return "; ".join(f"{problem.path}: {problem.what}; {problem.allowed}" for problem in error.problems)
+        told = "; ".join(f"{problem.path}: {problem.what}; {problem.allowed}" for problem in error.problems)
+        return printable(told, keep="")
     return " ".join(str(error).split())

@@ -48,9 +48,21 @@ def plan_of(folder: Path) -> Plan:
     if not runs or not content:
         raise ResultsError(f"{folder}: holds no sweep that has ended or was stopped; {AGAIN}")
     last = runs[-1]
+    if not _recorded(last):
+        raise ResultsError(f"{folder}: provenance.json does not say what was run; {AGAIN}")
     quick = bool(last.get("quick"))
-    loaded = parse_study(content, folder / SOURCE, quick=quick)
+    loaded = parse_study(content, folder / SOURCE, quick=quick, folder=last.get("folder"))
     return plan(loaded, seed=last.get("seed"), replications=last.get("replications"), quick=quick)
+
+
+def _recorded(run: Any) -> bool:
+    """Whether it is a run as `record` writes it, as far as the plan needs it."""
+    if not isinstance(run, dict):
+        return False
+    seed, replications = run.get("seed"), run.get("replications")
+    if not isinstance(run.get("folder", ""), str):
+        return False
+    return type(seed) is int and type(replications) is int and seed >= 0 and replications >= 1
 
 
 def _failed(path: Path) -> Mapping[str, str]:
@@ -58,7 +70,7 @@ def _failed(path: Path) -> Mapping[str, str]:
         found: Any = json.loads(path.read_text())
     except (OSError, ValueError):  # absent: nothing failed
         return {}
-    return found if isinstance(found, dict) else {}
+    return {id_: str(why) for id_, why in found.items()} if isinstance(found, dict) else {}
 
 
 def _refuse_strangers(folder: Path, points: Sequence[Point], held: set[str]) -> None:

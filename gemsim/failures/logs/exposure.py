@@ -61,7 +61,7 @@ def read_exposure(path: Path, *, where: Sequence[Where], begin_h: float, end_h: 
     strange = sorted(set(rows.component.names) - {"add", "remove"})
     if strange:
         raise ValueRefused(f"{path}: unknown event ({show(strange[0])})", "add or remove")
-    adds = rows.component.codes == rows.component.names.index("add") if "add" in rows.component.names else np.array([])
+    adds = np.array([name == "add" for name in rows.component.names])[rows.component.codes]
     joined = np.full(len(rows.node.names), np.nan)
     left = np.full(len(rows.node.names), np.nan)
     for time, who, add in zip(rows.time_h.tolist(), rows.node.codes.tolist(), adds.tolist(), strict=True):

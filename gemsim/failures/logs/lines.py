@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gemsim.errors import show
+
+_NAME = re.compile(r"[A-Za-z_][\w .%/()#-]{0,39}")
+_SHOWN = 12
+
+
+def headings(names: Sequence[str]) -> str:
+    """The columns of a file in a message; what is no name stays untold, for the file may be none of ours."""
+    told = [name for name in names if _NAME.fullmatch(name)][:_SHOWN]
+    more = ", …" if len(told) < len(names) else ""
+    return f"the columns are {show(', '.join(told) + more)}" if told else "its first line holds no names of columns"
 
 
 @dataclass(frozen=True, slots=True)

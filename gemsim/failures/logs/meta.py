@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,9 @@ from typing import Any
 
 from gemsim.errors import ValueRefused, show
 from gemsim.failures.logs.read import Where
+from gemsim.files import read_file
 
+LARGEST = 4 * 2**20  # bytes
 _INCOMPLETE = ("narrated", "incomplete", "lower bound")
 
 
@@ -40,7 +43,7 @@ def read_meta(log: Path, where: Sequence[Where] = (), *, needed: bool = True) ->
     if not path.is_file():
         return Meta()
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        known = json.loads(read_file(path, most=LARGEST))
     except (OSError, ValueError) as error:
         raise ValueRefused(
             f"{path}: cannot be read ({show(str(error))})", "JSON", "mend it, or move it away"
@@ -88,10 +91,12 @@ def _pick(value: Any, keys: Sequence[str]) -> Any:
 
 
 def _number(value: Any) -> float | None:
+    """A finite number; None for anything else."""
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _whole(value: Any) -> int | None:

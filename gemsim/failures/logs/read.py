@@ -5,6 +5,7 @@ Nothing is interpreted beyond numbers and times: what the rows mean is the busin
 
 from __future__ import annotations
 
+import errno
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from gemsim.errors import ValueRefused, show
 from gemsim.failures.logs.copies import Bools, find_copies
-from gemsim.failures.logs.lines import Place, ragged
+from gemsim.failures.logs.lines import Place, headings, ragged
 from gemsim.failures.logs.times import elapsed_hours
+from gemsim.files import size_of
 
 Floats = NDArray[np.float64]
 
@@ -212,17 +214,14 @@ def _header(path: Path) -> list[str]:
 def _headings(path: Path) -> list[str]:
     """The names as they are written."""
     try:
+        size_of(path, most=LARGEST_BYTES)
         with path.open("rb") as stream:
             head = stream.read(65536)
-        size = path.stat().st_size
     except OSError as error:
-        raise ValueRefused(f"{path}: cannot be read ({error.strerror})", _WANTED) from error
+        todo = "cut the log by time or system" if error.errno == errno.EFBIG else ""
+        raise ValueRefused(f"{path}: cannot be read ({error.strerror})", _WANTED, todo) from error
     if not head:
         raise ValueRefused(f"{path}: the file is empty", _WANTED)
-    if size > LARGEST_BYTES:
-        raise ValueRefused(
-            f"{path}: {size / 2**30:.1f} GiB", f"at most {LARGEST_BYTES / 2**30:g} GiB", "cut the log by time or system"
-        )
     if b"\0" in head:
         raise ValueRefused(f"{path}: not a text file (it holds zero bytes)", _WANTED)
     import csv
@@ -239,11 +238,10 @@ def _used(
 ) -> dict[str, str]:
     """Which column of the file serves each of our names."""
     present = {ours: theirs for ours, theirs in names.items() if theirs in header}
-    listed = ", ".join(header[:12]) + (", …" if len(header) > 12 else "")
     wanted = [*given.values(), *(one.column for one in where)] + ([by] if by != "component" else [])
     lost = next((column for column in wanted if column not in header), None)
     if lost is not None:
-        raise ValueRefused(f"{path}: no column {show(lost)}", f"the columns are {show(listed)}")
+        raise ValueRefused(f"{path}: no column {show(lost)}", headings(header))
     if "start" in given or "time_h" not in present:
         present.pop("time_h", None)
     else:
@@ -251,7 +249,7 @@ def _used(
         present.pop("end", None)
     if "time_h" not in present and "start" not in present:
         raise ValueRefused(
-            f"{path}: no column of times ('time_h' in hours or 'start' as ISO 8601)", f"the columns are {show(listed)}",
+            f"{path}: no column of times ('time_h' in hours or 'start' as ISO 8601)", headings(header),
             "name it, e.g. --columns time_h=COLUMN or --columns start=COLUMN",
         )  # fmt: skip
     return present

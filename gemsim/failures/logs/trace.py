@@ -20,11 +20,12 @@ from gemsim.errors import ValueRefused
 from gemsim.failures.classes import FailureClass
 from gemsim.failures.laws import Duration, duration
 from gemsim.failures.logs.clean import Floats, Log, clean
-from gemsim.failures.logs.read import Where, read_log
+from gemsim.failures.logs.read import LARGEST_BYTES, Where, read_log
 from gemsim.failures.logs.replay import HOUR, Replayed, replay
 from gemsim.failures.logs.statistics import merge_repeats
 from gemsim.failures.streams import uniforms
 from gemsim.failures.trace import Event, Trace, draw_trace
+from gemsim.files import size_of
 
 # In standard deviations. Between them a uniform of 53 bits gives each down time back to nine digits.
 _LOW, _HIGH = -30.0, 4.5
@@ -53,6 +54,7 @@ class Replay:
 def digest(path: Path) -> str:
     """SHA-256 of a file's bytes. Raises ValueRefused."""
     try:
+        size_of(path, most=LARGEST_BYTES)
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:

@@ -98,8 +98,9 @@ def _events(path: Path, line: int, entry: Mapping[str, Any]) -> Iterator[Event]:
             raise refuse(path, line, f"{STEP}: not a step number ({show(step)})", "a whole number from 0")
         yield Event(_number(path, line, entry, STEP_TIME), "step", int(step), line)
         return
-    if entry.get("event_type") in SPANS:
-        start, seconds, name = SPANS[entry["event_type"]]
+    span = SPANS.get(str(entry.get("event_type")))
+    if span is not None:
+        start, seconds, name = span
         begin, length = _number(path, line, entry, start), _number(path, line, entry, seconds)
         if length < 0.0:
             raise refuse(path, line, f"{seconds}: negative ({length:g})", "seconds")
@@ -121,7 +122,7 @@ def _number(path: Path, line: int, entry: Mapping[str, Any], key: str) -> float:
     value = entry.get(key)
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isfinite(number):
         return number

@@ -9,6 +9,7 @@ from statistics import median
 
 from gemsim import units
 from gemsim.errors import ValueRefused
+from gemsim.files import read_file
 from gemsim.study.backtest.events import Event, RunLog, refuse
 from gemsim.study.backtest.goodput import is_goodput, read_goodput
 from gemsim.study.backtest.table import read_table
@@ -29,9 +30,7 @@ FOLLOWS = {  # what may come before
 def read_run(path: Path) -> RunLog:
     """The log of a run, in one of two formats (docs/decide.md). Raises ValueRefused, which names the line."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise ValueRefused(f"{path}: too large", "at most 2 GiB")
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_file(path, most=LARGEST).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise ValueRefused(f"{path}: not UTF-8 text (byte {error.start})", "UTF-8", "save it as UTF-8") from error
     except OSError as error:

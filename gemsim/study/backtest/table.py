@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gemsim.errors import show
+from gemsim.failures.logs.lines import headings
 from gemsim.spec.types import closest
 from gemsim.study.backtest.events import KINDS, Event, RunLog, refuse
 
@@ -37,9 +38,8 @@ def _rows(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str
     head = [cell.strip() for cell in next(csv.reader([told[0][1]]))]
     for name in COLUMNS[:2]:
         if name not in head:
-            raise refuse(
-                path, told[0][0], f"no column {name} ({show(', '.join(head))})", f"columns {', '.join(COLUMNS)}"
-            )
+            what = f"no column {name} ({headings(head)})"
+            raise refuse(path, told[0][0], what, f"columns {', '.join(COLUMNS)}")
     for number, line in told[1:]:
         cells = [cell.strip() for cell in next(csv.reader([line]))]
         if len(cells) != len(head):

@@ -51,7 +51,9 @@ def hangs(
     contest = contest_of(loaded, verdict, covered, sought, require)
     moves = _all(contest, inputs(loaded, contest), pools)
     uncertain = getattr(loaded.spec, "uncertain", None) or {}
-    spans = [(one, range_of(one.input, uncertain, loaded.spec.profile)) for one in moves if one.nearest is not None]
+    profile, folder = loaded.spec.profile, loaded.spec.folder
+    near = [one for one in moves if one.nearest is not None]
+    spans = [(one, range_of(one.input, uncertain, profile, folder)) for one in near]
     futures = [pools.held.submit(measured, contest, one, span) for one, span in spans]
     found = [one for future in futures if (one := future.result()) is not None]
     ranked = sorted(found, key=lambda one: -one.regret if one.regret == one.regret else math.inf)

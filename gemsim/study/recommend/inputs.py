@@ -158,7 +158,7 @@ def spelled_out(spec: StudySpec) -> StudySpec:
 
 def moved(spec: StudySpec, one: Input, value: float) -> tuple[StudySpec, Profile]:
     """A study in which one input has another value, and the profile it is built with; parts it lacks stay away."""
-    profile = _profile(spec.profile)
+    profile = _profile(spec.profile, spec.folder)
     if one.path == SPEED:
         return spec, faster(profile, value)
     if one.path == "failures.scale":  # the classes were written out at the value it has

@@ -42,8 +42,8 @@ class Measure:
     regret: float
 
 
-def range_of(one: Input, uncertain: Mapping[str, Any], profile: str) -> Range:
-    """The stated uncertainty of an input, or the assumed one."""
+def range_of(one: Input, uncertain: Mapping[str, Any], profile: str, folder: str = "") -> Range:
+    """The stated uncertainty of an input, or the assumed one; `profile` as a study of `folder` names it."""
     law = next((uncertain[name] for name in one.names if name in uncertain), None)
     middles = [(part + 0.5) / PARTS for part in range(PARTS)]
     if law is not None:
@@ -51,9 +51,8 @@ def range_of(one: Input, uncertain: Mapping[str, Any], profile: str) -> Range:
         said = f"{law.text}{f', {law.source}' if law.source else ''}"
         return Range(tuple(float(law.quantile(p)) for p in middles), low, high, said)
     if one.path == SPEED:
-        low, high = band(load_profile(profile))
-        kind = load_profile(profile).kind
-        return _by_factors(low, high, middles, f"band of the {kind} profile")
+        found = load_profile(profile, folder)
+        return _by_factors(*band(found), middles, f"band of the {found.kind} profile")
     low, high = max(one.low, one.value / FACTOR), min(one.high, one.value * FACTOR)
     return _by_factors(low, high, middles, "assumption: a factor of 2 either way, as none is stated")
 
