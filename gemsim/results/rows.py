@@ -112,11 +112,11 @@ class RowStore:
 
     def compact(self) -> None:
         """Unite all small parts into one, ordered. Only the process that holds the folder may call this."""
-        found = [(path, self._read_part(path)) for path in self._parts()]
-        small = [(path, table) for path, table in found if table.num_rows < LARGE]
         self._loose = []
-        if len(small) > 1:
-            self._unite([path for path, _ in small], each_once([(str(path), table) for path, table in small]))
+        with writing(self.folder):
+            small = [path for path in self._parts() if self._rows(path) < LARGE]
+            if len(small) > 1:
+                self._unite(small, each_once([(str(path), self._read_part(path)) for path in small]))
 
     def read(self) -> pa.Table:
         """All rows, ordered by (point, replication), each pair once; ResultsError where two rows of one pair differ."""
@@ -149,7 +149,7 @@ class RowStore:
     def _write(self, table: pa.Table) -> Path:
         path = self.folder / f"part-{uuid.uuid4().hex}.parquet"
         with whole(path) as stream:
-            pq.write_table(table, stream)
+            pq.write_table(table, stream, write_page_checksum=True)
         return path
 
     def _unite(self, paths: Sequence[Path], table: pa.Table) -> None:
@@ -160,18 +160,28 @@ class RowStore:
                 path.unlink(missing_ok=True)
             sync_folder(self.folder)
 
+    def _rows(self, path: Path) -> int:
+        try:
+            return int(pq.read_metadata(path).num_rows)
+        except pa.ArrowException as error:
+            raise _unreadable(path, error) from error
+
     def _read_part(self, path: Path, columns: list[str] | None = None) -> pa.Table:
         try:
-            with pq.ParquetFile(path) as part:
+            with pq.ParquetFile(path, page_checksum_verification=True) as part:
                 schema, table = part.schema_arrow, part.read(columns)
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException) as error:
-            reason = " ".join(str(error).split())
-            raise ResultsError(f"{path}: cannot be read ({reason}); remove this file and run again") from error
+            raise _unreadable(path, error) from error
         if not schema.equals(SCHEMA):
             raise ResultsError(f"{path}: its columns are those of another version; use another folder (--out)")
         return table
+
+
+def _unreadable(path: Path, error: Exception) -> ResultsError:
+    reason = " ".join(str(error).split())
+    return ResultsError(f"{path}: cannot be read ({reason}); remove this file and run again")
 
 
 def each_once(named: Sequence[tuple[str, pa.Table]]) -> pa.Table:

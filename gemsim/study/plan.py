@@ -16,7 +16,7 @@ from gemsim.scenario import Scenario, build, describe
 from gemsim.scenario.describe import outside
 from gemsim.scenario.waiting import waits
 from gemsim.spec.loading import LoadedStudy, resolve_point
-from gemsim.spec.printing import canonical_yaml, study_hash
+from gemsim.spec.printing import canonical_yaml, design_hash, study_hash
 from gemsim.study.design import DesignPoint, designs_of, short_names
 from gemsim.study.explain import Explanation, explain
 from gemsim.study.money import bill_of
@@ -72,7 +72,13 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, qui
         require=spec.require,
         study_text=canonical_yaml(spec),
         inputs=partial(over_inputs, loaded, MODEL, run.seed, wanted=wanted) if spec.uncertain else None,
-        facts={"study": loaded.path.name, "quick": quick, "title": spec.title, "study_hash": study_hash(spec)},
+        facts={
+            "study": loaded.path.name,
+            "quick": quick,
+            "title": spec.title,
+            "study_hash": study_hash(spec),
+            "design_hash": design_hash(spec),
+        },
         source=loaded.content,
     )
 

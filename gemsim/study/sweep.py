@@ -5,23 +5,24 @@ The rows are the only state. A run that is stopped, however, is continued by run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from gemsim.errors import GemsimError, ResultsError
-from gemsim.results import provenance
-from gemsim.results.folder import json_text, locked, write_bytes, write_text, writing
-from gemsim.results.rows import RowStore, other_seeds
-from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
+from gemsim.results.folder import Hold, locked, write_bytes, write_text, writing
+from gemsim.results.rows import RowStore, keys_of
+from gemsim.results.summary import Point, Require, Summary
+from gemsim.study.conclude import conclude, error_file
 from gemsim.study.design import DesignPoint
 from gemsim.study.executors import Outcome, Runner, Task, failed, local
+from gemsim.study.held import held, listed
 from gemsim.study.points import Model, realise
-from gemsim.study.progress import Reporter
+from gemsim.study.progress import Reporter, Standing
 
 
 class Stopped(KeyboardInterrupt):
@@ -30,7 +31,6 @@ class Stopped(KeyboardInterrupt):
 
 AS_IT_STANDS = "the study as it stands"
 SOURCE = "source.yaml"  # the study as written: what study.yaml resolves
-FAILED = "errors/failed.json"  # scenario id to what went wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class SweepResult:
     summary: Summary
     failed: Mapping[str, str]
     added: int
+    incomplete: Mapping[str, str] = field(default_factory=dict)  # scenario id to how much of it is there
 
 
 def sweep(
@@ -78,33 +79,59 @@ def sweep(
     if plan.inputs is not None:
         report.say("what the inputs leave open: the closed form over draws of them")
         points = plan.inputs(points, plan.designs)
-    with locked(folder):
+    with locked(folder) as hold:
         store = RowStore(folder / "rows")
-        store.clean()
-        _forget_errors(folder / "errors")
-        write_text(folder / "study.yaml", plan.study_text)
-        if plan.source:
-            write_bytes(folder / SOURCE, plan.source)
-        kept = _kept(store, folder, plan.seed)
-        tasks = _missing(points, scenarios, kept, plan.replications)
-        report.begin(len(scenarios) * plan.replications, len(scenarios) * plan.replications - len(tasks))
-        runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor)
-        run = _Run(store, folder, plan.seed, labels(points), report)
-        run.note(faults)
-        run.collect(runner, tasks)
-        provenance.record(folder / "provenance.json", _facts(plan, points), added=run.added)
-        failures = {id_: run.reason(id_) for id_ in run.failures}
-        if failures:
-            write_text(folder / FAILED, json_text(failures))
-        summary = summarise(points, store.read(), replications=plan.replications, require=plan.require, failed=failures)
-        write_text(folder / "summary.csv", to_csv(summary.rows))
-        write_text(folder / "costs.csv", to_csv(summary.costs))
+        table = held(store, folder, plan.seed)  # refused before anything is changed
+        tasks = _missing(points, scenarios, set(keys_of(table)), plan.replications)
+        run = _Run(store, hold, plan.seed, points, report)
+        facts = facts_asked(plan, points)
+        with _stoppable(run, len(tasks)), listed(facts, points, table, store, folder, report, new=bool(tasks)):
+            _prepare(plan, store, folder)
+            report.begin(len(scenarios) * plan.replications, len(scenarios) * plan.replications - len(tasks))
+            run.note(faults)
+            runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor)
+            run.collect(runner, tasks)
+            failures = {id_: run.reason(id_) for id_ in run.failures}
+            run.check()
+            summary, incomplete = conclude(
+                points, store, folder, replications=plan.replications, require=plan.require, failed=failures
+            )
     if not scenarios and not faults:
         raise GemsimError(f"no design point is feasible; the first is not because: {points[0].reason}")
-    return SweepResult(plan, folder, points, summary, failures, run.added)
+    return SweepResult(plan, folder, points, summary, failures, run.added, incomplete)
 
 
-def _facts(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
+def _prepare(plan: Plan, store: RowStore, folder: Path) -> None:
+    """Clear away what a killed run left, and put the study beside the rows."""
+    store.clean()
+    store.compact()
+    forget_errors(folder / "errors")
+    write_study(plan, folder)
+
+
+def write_study(plan: Plan, folder: Path) -> None:
+    """The study as it is resolved and as it was written."""
+    write_text(folder / "study.yaml", plan.study_text)
+    if plan.source:
+        write_bytes(folder / SOURCE, plan.source)
+
+
+@contextmanager
+def _stoppable(run: _Run, asked: int) -> Iterator[None]:
+    """Ctrl-C becomes Stopped: what is kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        again = "the same command again goes on from there"
+        if run.collected:
+            what = f"stopped at the summary; every replication is in {run.hold.folder}"
+        else:
+            what = f"stopped; {run.added} of {asked} replications were added to {run.hold.folder}"
+        raise Stopped(f"{what}; {again}") from stop
+
+
+def facts_asked(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
+    """What the provenance says of a run besides when, how and by which software."""
     profiles = sorted({str(point.static["profile"]) for point in points if "profile" in point.static})
     designs = len({point.id for point in points if point.id})
     return {
@@ -136,15 +163,6 @@ def _first(points: Sequence[Point]) -> dict[str, Point]:
     return first
 
 
-def _kept(store: RowStore, folder: Path, seed: int) -> set[tuple[str, int]]:
-    table: pa.Table = store.read()
-    others = other_seeds(table, seed)
-    if others:
-        held = f"{folder}: holds rows of seed {others[0]}, not of seed {seed}"
-        raise ResultsError(f"{held}; give --seed {others[0]} to go on there, or --out another folder")
-    return set(zip(table["point"].to_pylist(), table["replication"].to_pylist(), strict=True))
-
-
 def _missing(
     points: Sequence[Point], scenarios: Mapping[str, Any], kept: set[tuple[str, int]], replications: int
 ) -> list[Task]:
@@ -162,7 +180,7 @@ def _missing(
     ]
 
 
-def _forget_errors(folder: Path) -> None:
+def forget_errors(folder: Path) -> None:
     """What failed is tried again, so its old tracebacks say nothing any more."""
     with writing(folder):
         for old in (*folder.glob("*.txt"), *folder.glob("*.json")):
@@ -172,26 +190,44 @@ def _forget_errors(folder: Path) -> None:
 class _Run:
     """Takes outcomes as they come: rows to the store, failures to the reader and to files."""
 
-    def __init__(self, store: RowStore, folder: Path, seed: int, names: Mapping[str, str], report: Reporter) -> None:
+    def __init__(self, store: RowStore, hold: Hold, seed: int, points: Sequence[Point], report: Reporter) -> None:
         self.store = store
-        self.folder = folder
+        self.hold = hold
         self.seed = seed
-        self.names = names
+        self.names = labels(points)
         self.report = report
         self.added = 0
+        self.collected = False
         self.failures: dict[str, list[tuple[Outcome, str]]] = {}
+        self._written: list[tuple[str, int]] = []
+        self._open: Counter[str] = Counter()  # replications that a design still lacks
+        self._points = Counter(point.id for point in points)  # of the table, by design; "" cannot exist
 
     def collect(self, runner: Runner, tasks: Sequence[Task]) -> None:
-        """Run `tasks` to the end; Ctrl-C becomes Stopped, with everything that had ended kept."""
+        """Run `tasks` to the end; on Ctrl-C everything that had ended is kept."""
+        self._open.update(task.point for task in tasks)
+        self._stand()
         batches = runner.run(tasks)
         try:
             for outcomes in batches:
                 self._take(outcomes)
-        except KeyboardInterrupt as stop:
-            kept = f"stopped; {self.added} of {len(tasks)} replications were added to {self.folder}"
-            raise Stopped(f"{kept}; the same command again goes on from there") from stop
         finally:
             batches.close()
+        self.collected = True
+
+    def check(self) -> None:
+        """Raise ResultsError if rows that this run has written are gone: a summary without them would be another."""
+        self.hold.check()
+        lost = len(set(self._written) - self.store.keys()) if self._written else 0
+        if lost:
+            gone = f"{self.store.folder}: {lost} replications that this run wrote are gone: something removed files"
+            raise ResultsError(f"{gone}; run again, which makes them anew")
+
+    def _stand(self) -> None:
+        total, infeasible = self._points.total(), self._points[""]
+        failed = sum(self._points[id_] for id_ in self.failures)
+        open_ = sum(self._points[id_] for id_, left in self._open.items() if left and id_ not in self.failures)
+        self.report.stand(Standing(total, total - infeasible - failed - open_, failed, infeasible))
 
     def note(self, faults: Mapping[str, Exception]) -> None:
         """Take what went wrong before anything could run."""
@@ -201,21 +237,26 @@ class _Run:
     def _take(self, outcomes: Sequence[Outcome]) -> None:
         rows = [outcome.row for outcome in outcomes if outcome.row is not None]
         if rows:
+            self.hold.check()
             self.store.append(rows, seed=self.seed)
+            self._written += [(row["point"], row["replication"]) for row in rows]
             self.added += len(rows)
         for outcome in outcomes:
             if outcome.row is None:
                 self._fail(outcome, f"in replication {outcome.task.replication}")
+        self._open.subtract(outcome.task.point for outcome in outcomes)
         self.report.advance(len(outcomes))
+        self._stand()
 
     def _fail(self, outcome: Outcome, when: str) -> None:
         """Say and write down the first failure of a point; keep the others."""
         id_ = outcome.task.point
         if id_ not in self.failures:
-            path = self.folder / "errors" / f"{id_[:16]}.txt"
+            self.hold.check()
+            path = self.hold.folder / error_file(id_)
             what = f"{self.names[id_]}, {when}: {outcome.error}"
             write_text(path, f"{what}\n{outcome.traceback}")
-            self.report.say(f"failed: {what} (traceback: {path})")
+            self.report.say(f"failed: {what} (traceback: {path})", error=True)
         self.failures.setdefault(id_, []).append((outcome, when))
 
     def reason(self, id_: str) -> str:
