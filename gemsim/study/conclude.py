@@ -16,6 +16,7 @@ from gemsim.results.rows import RowStore
 from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
 
 FAILED = "errors/failed.json"  # scenario id to what went wrong
+INCOMPLETE = "incomplete"  # the first word of why a design is shown without numbers
 
 
 def error_file(id_: str) -> str:
@@ -56,7 +57,7 @@ def incomplete(
     held = Counter(id_ for id_, replication in keys if replication < replications)
     wanted = dict.fromkeys(point.id for point in points if point.id and point.id not in but)
     return {
-        id_: f"incomplete: {held[id_]} of {replications} replications are here"
+        id_: f"{INCOMPLETE}: {held[id_]} of {replications} replications are here"
         for id_ in wanted
         if held[id_] < replications
     }

@@ -17,7 +17,7 @@ from gemsim.study.sweep import SweepResult, sweep
 from tests.results.full import STEPS, break_at
 from tests.study import fakes
 
-GRID = {"protection.stripe.k": [8, 16], "protection.fate": ["fine", "raises"]}
+GRID = {"protection.fate": ["fine", "raises"]}
 
 
 def run(folder: Path, **options: Any) -> SweepResult:
@@ -35,7 +35,7 @@ def refuses(folder: Path, monkeypatch: pytest.MonkeyPatch, step: str, *, after: 
     with monkeypatch.context() as patch:
         break_at(patch, step, after=after)
         try:
-            run(folder, replications=5)
+            run(folder, replications=3)
         except ResultsError as error:
             said = str(error)
         else:
@@ -48,14 +48,14 @@ def refuses(folder: Path, monkeypatch: pytest.MonkeyPatch, step: str, *, after: 
 def test_a_disk_that_fills_at_any_write_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    run(tmp_path / "whole", replications=5)
+    run(tmp_path / "whole", replications=3)
     whole = told(tmp_path / "whole")
     refused = 0
     while refuses(tmp_path / f"full-{refused}", monkeypatch, step, after=refused):
         folder = tmp_path / f"full-{refused}"
         refused += 1
         kept = RowStore(folder / "rows").read().num_rows
-        assert run(folder, replications=5).added == len(whole[2]) - kept
+        assert run(folder, replications=3).added == len(whole[2]) - kept
         assert told(folder) == whole
         outcomes = [one["outcome"] for one in runs_of(folder / "provenance.json")]
         assert outcomes[-1] == "ended"
@@ -117,7 +117,7 @@ def test_a_folder_that_is_removed_while_a_run_writes_there_is_said_and_not_made_
         run(folder)
     assert not folder.exists()
     monkeypatch.undo()
-    assert run(folder).added == 18
+    assert run(folder).added == 9
 
 
 def test_rows_that_are_removed_while_a_run_writes_are_missed_before_the_summary(
