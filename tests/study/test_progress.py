@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from gemsim.cli.main import main
-from gemsim.study import progress
 from gemsim.study.progress import Bar, Lines, Quiet, Standing, reporter
 from tests.study.small import study_text
 
@@ -29,7 +28,7 @@ def study(tmp_path: Path) -> Path:
 
 def test_lines_tell_rate_time_left_and_points(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0.0, 4.0, 12.0, 12.0, 15.0, 20.0, 20.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("gemsim.study.progress.time.monotonic", lambda: next(clock))
     stream = io.StringIO()
     with Lines("widths", stream) as lines:
         lines.begin(100, 10)

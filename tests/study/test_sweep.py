@@ -22,6 +22,7 @@ from gemsim.study.points import Model
 from gemsim.study.progress import Standing
 from gemsim.study.sweep import SweepResult, sweep
 from tests.study import fakes
+from tests.study.processes import wait_until_gone
 
 GRID = {"protection.stripe.k": [8, 16], "protection.stripe.m": [0, 1, 2]}
 NEVER = dataclasses.replace(fakes.MODEL, simulate=fakes.never)
@@ -120,7 +121,7 @@ def test_a_refused_seed_leaves_study_and_tracebacks_as_they_were(tmp_path: Path)
 
 def test_points_are_counted_as_they_end(tmp_path: Path) -> None:
     listener = fakes.Listener()
-    grid = GRID | {"protection.stripe.k": [8, 128], "protection.fate": ["fine", "raises"]}
+    grid: dict[str, list[Any]] = {**GRID, "protection.stripe.k": [8, 128], "protection.fate": ["fine", "raises"]}
     sweep(fakes.plan(grid), fakes.MODEL, tmp_path, jobs=1, report=listener)
     assert listener.standing == Standing(12, done=3, failed=3, infeasible=6)
     assert str(listener.standing) == "3 of 12 points done, 3 failed, 6 infeasible"
@@ -267,40 +268,6 @@ def start(folder: Path, jobs: int) -> subprocess.Popen[bytes]:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return process
-
-
-def members(group: int) -> list[int]:
-    """The live processes of a process group."""
-    alive = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[2]) == group and fields[0] != "Z":
-            alive.append(int(path.parent.name))
-    return alive
-
-
-def wait_until_gone(group: int) -> None:
-    """The last of the others end when they see that the sweep has, a moment after it."""
-    deadline = time.monotonic() + 20.0
-    while members(group):
-        assert time.monotonic() < deadline, "workers outlive their sweep"
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_kill_9_in_the_middle_then_resume_gives_the_same_summary(tmp_path: Path, jobs: int) -> None:
-    process = start(tmp_path / "killed", jobs)
-    process.kill()
-    process.wait()
-    kept = RowStore(tmp_path / "killed/rows").read().num_rows
-    assert 0 < kept < 240
-    wait_until_gone(process.pid)
-    assert run(tmp_path / "killed", fakes.SLOW, jobs=2, replications=40).added == 240 - kept
-    run(tmp_path / "whole", fakes.SLOW, jobs=2, replications=40)
-    assert (tmp_path / "killed/summary.csv").read_bytes() == (tmp_path / "whole/summary.csv").read_bytes()
 
 
 def test_a_folder_in_use_is_refused_with_the_process_that_holds_it(tmp_path: Path) -> None:
