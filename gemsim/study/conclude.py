@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from gemsim.errors import ResultsError
 from gemsim.results.folder import json_text, write_text
 from gemsim.results.rows import RowStore
 from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
@@ -32,13 +33,19 @@ def conclude(
     replications: int,
     require: Require,
     failed: Mapping[str, str],
+    least: int,
 ) -> tuple[Summary, dict[str, str]]:
     """Write what the rows in `store` say into `folder`; the summary, and which designs lack replications (their ids).
 
-    ResultsError if the rows contradict each other or the folder cannot be written.
+    ResultsError if the rows contradict each other, are fewer than `least` or the folder cannot be written.
     """
     store.compact()
     table = store.read()
+    if len(table) < least:  # a summary without them would be another
+        gone = (
+            f"{store.folder}: {least - len(table)} replications are gone since this run began: something removed files"
+        )
+        raise ResultsError(f"{gone}; run again, which makes them anew")
     if failed:
         write_text(folder / FAILED, json_text(failed))
     lacking = incomplete(points, table, replications, but=failed)

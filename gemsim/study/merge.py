@@ -103,7 +103,7 @@ def _into(sources: Sequence[Source], out: Path, plan: Plan, points: Sequence[Poi
         store.append_table(new)
     _copy_errors(sources, out, failed)
     summary, incomplete = conclude(
-        points, store, out, replications=plan.replications, require=plan.require, failed=failed
+        points, store, out, replications=plan.replications, require=plan.require, failed=failed, least=len(united)
     )
     provenance.end(out / RUNS, rows=len(united))
     return SweepResult(plan, out, points, summary, failed, len(new), incomplete)

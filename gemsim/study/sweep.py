@@ -92,9 +92,16 @@ def sweep(
             runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor)
             run.collect(runner, tasks)
             failures = {id_: run.reason(id_) for id_ in run.failures}
-            run.check()
+            hold.check()
+            kept = len(table) + run.added
             summary, incomplete = conclude(
-                points, store, folder, replications=plan.replications, require=plan.require, failed=failures
+                points,
+                store,
+                folder,
+                replications=plan.replications,
+                require=plan.require,
+                failed=failures,
+                least=kept,
             )
     if not scenarios and not faults:
         raise GemsimError(f"no design point is feasible; the first is not because: {points[0].reason}")
@@ -199,7 +206,6 @@ class _Run:
         self.added = 0
         self.collected = False
         self.failures: dict[str, list[tuple[Outcome, str]]] = {}
-        self._written: list[tuple[str, int]] = []
         self._open: Counter[str] = Counter()  # replications that a design still lacks
         self._points = Counter(point.id for point in points)  # of the table, by design; "" cannot exist
 
@@ -214,14 +220,6 @@ class _Run:
         finally:
             batches.close()
         self.collected = True
-
-    def check(self) -> None:
-        """Raise ResultsError if rows that this run has written are gone: a summary without them would be another."""
-        self.hold.check()
-        lost = len(set(self._written) - self.store.keys()) if self._written else 0
-        if lost:
-            gone = f"{self.store.folder}: {lost} replications that this run wrote are gone: something removed files"
-            raise ResultsError(f"{gone}; run again, which makes them anew")
 
     def _stand(self) -> None:
         total, infeasible = self._points.total(), self._points[""]
@@ -239,7 +237,6 @@ class _Run:
         if rows:
             self.hold.check()
             self.store.append(rows, seed=self.seed)
-            self._written += [(row["point"], row["replication"]) for row in rows]
             self.added += len(rows)
         for outcome in outcomes:
             if outcome.row is None:

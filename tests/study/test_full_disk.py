@@ -133,7 +133,9 @@ def test_rows_that_are_removed_while_a_run_writes_are_missed_before_the_summary(
 
     first = [True]
     monkeypatch.setattr(RowStore, "append", then_removed)
-    with pytest.raises(ResultsError, match="replications that this run wrote are gone: something removed files; run a"):
+    with pytest.raises(
+        ResultsError, match="replications are gone since this run began: something removed files; run a"
+    ):
         run(tmp_path)
     assert not (tmp_path / "summary.csv").exists()
     assert runs_of(tmp_path / "provenance.json")[-1]["outcome"].startswith("failed: ")

@@ -82,8 +82,11 @@ def kill_once(bench: Bench, folder: Path, jobs: int, *, parent_only: bool) -> bo
         time.sleep(0.005)
     if 0.1 <= aim < 0.7:
         time.sleep(bench.dice.uniform(0.0, 1.2 * bench.seconds * max(left, 0.1)))
-    elif aim >= 0.7:  # as parts are united
+    elif aim < 0.85:  # as parts are united
         _wait_until_parts_go(folder, process)
+    else:  # when nothing is left but the end
+        _wait_for_all_rows(folder, process)
+        time.sleep(bench.dice.uniform(0.0, 0.1))
     if process.poll() is not None:
         return False
     (os.kill if parent_only else os.killpg)(process.pid, signal.SIGKILL)
@@ -100,6 +103,11 @@ def _wait_until_parts_go(folder: Path, process: subprocess.Popen[bytes]) -> None
         if seen - found:
             return
         seen |= found
+
+
+def _wait_for_all_rows(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None and len(RowStore(folder / "rows").keys()) < ROWS:
+        time.sleep(0.002)
 
 
 def where(folder: Path, *, begun: int) -> str:
@@ -163,6 +171,5 @@ def test_thirty_kills_meet_every_step_of_a_run(tmp_path: Path, jobs: int) -> Non
     kill_and_resume(made, jobs, 30)
     print(f"jobs={jobs}: kills fell {dict(made.fell)}")
     assert made.fell.total() == 30
-    assert made.fell["running"] >= 5
-    assert made.fell["uniting parts"] + made.fell["writing a part"] >= 3
-    assert made.fell["at the summary"] + made.fell["uniting parts"] >= 1
+    for step in ("running", "writing a part", "uniting parts", "at the summary"):
+        assert made.fell[step] >= 1, step
