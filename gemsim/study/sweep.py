@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gemsim.errors import GemsimError, ResultsError
+from gemsim.errors import GemsimError
 from gemsim.results.folder import Hold, locked, write_bytes, write_text, writing
 from gemsim.results.rows import RowStore, keys_of
 from gemsim.results.summary import Point, Require, Summary

@@ -65,10 +65,10 @@ def test_a_disk_that_fills_at_any_write_loses_nothing(
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 400 kB of its own; a machine that allows no mount has the tests above."""
+    """A disk of 200 kB of its own; a machine that allows no mount has the tests above."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
+    words = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)]
     if shutil.which("mount") is None or subprocess.run(words, capture_output=True).returncode != 0:
         pytest.skip("mounting a file system is not allowed here")
     try:
@@ -80,13 +80,13 @@ def mounted(tmp_path: Path) -> Iterator[Path]:
 def test_a_real_disk_that_is_full_is_one_clear_line_and_room_is_all_it_takes(mounted: Path, tmp_path: Path) -> None:
     folder = mounted / "out"
     with pytest.raises(ResultsError, match=r"cannot be written \(No space left on device\)"):
-        run(folder, replications=400)
+        run(folder, replications=600)
     kept = RowStore(folder / "rows").read().num_rows
     assert kept > 0
     assert not list(folder.rglob(".*.tmp"))
     subprocess.run(["mount", "-o", "remount,size=64m", str(mounted)], check=True)
-    run(folder, replications=400)
-    run(tmp_path / "whole", replications=400)
+    run(folder, replications=600)
+    run(tmp_path / "whole", replications=600)
     assert told(folder) == told(tmp_path / "whole")
 
 
