@@ -21,7 +21,7 @@ from gemsim.errors import ResultsError
 from gemsim.results.folder import write_text
 
 RUNNING, ENDED, STOPPED, KILLED, FAILED = "running", "ended", "stopped", "killed", "failed"
-_TOLD = ("when", "ended", "outcome", "rows_before", "rows_added")
+_TOLD = ("when", "ended", "outcome", "rows_before", "rows_added", "found")
 _SOFTWARE = ("folder", "command", "host", "process", "gemsim", "python", "packages")
 _PACKAGES = ("numpy", "scipy", "simpy", "pyarrow")
 
@@ -38,27 +38,31 @@ def begin(
     _write(path, [*runs, {**started, **facts, **_software()}])
 
 
-def end(path: Path, *, rows: int, outcome: str = ENDED) -> None:
-    """Close the run that `begin` wrote last. A list that is gone is not made again."""
+def end(path: Path, *, rows: int, outcome: str = ENDED, found: Mapping[str, Any] | None = None) -> None:
+    """Close the run that `begin` wrote last, with what it `found`. A list that is gone is not made again."""
     runs = runs_of(path)
     if runs and runs[-1].get("outcome") == RUNNING:
         added = rows - int(runs[-1].get("rows_before", rows))
-        runs[-1] |= {"ended": _now(), "outcome": outcome, "rows_added": added}
+        runs[-1] |= {"ended": _now(), "outcome": outcome, "rows_added": added} | ({"found": found} if found else {})
         _write(path, runs)
 
 
 @contextmanager
-def recorded(path: Path, facts: Mapping[str, Any], *, rows: int, count: Callable[[], int]) -> Iterator[None]:
-    """`begin`, and `end` however what is done meanwhile ends; `count` says how many rows there are by then."""
+def recorded(path: Path, facts: Mapping[str, Any], *, rows: int, count: Callable[[], int]) -> Iterator[dict[str, Any]]:
+    """`begin`, and `end` however what is done meanwhile ends; `count` says how many rows there are by then.
+
+    Into what is handed out goes what the run finds and the list shall say.
+    """
     begin(path, facts, rows=rows)
+    found: dict[str, Any] = {}
     try:
-        yield
+        yield found
     except BaseException as error:
         outcome = STOPPED if isinstance(error, KeyboardInterrupt) else f"{FAILED}: {error}"
         with suppress(ResultsError):  # a disk that is full now must not hide why; the next run closes this one
-            end(path, rows=count(), outcome=outcome)
+            end(path, rows=count(), outcome=outcome, found=found)
         raise
-    end(path, rows=count())
+    end(path, rows=count(), found=found)
 
 
 def runs_of(path: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gemsim.errors import ResultsError
 from gemsim.results.folder import json_text, write_text
-from gemsim.results.rows import RowStore
+from gemsim.results.rows import RowStore, keys_of
 from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
 
 FAILED = "errors/failed.json"  # scenario id to what went wrong
@@ -60,8 +60,7 @@ def incomplete(
     points: Sequence[Point], table: pa.Table, replications: int, *, but: Mapping[str, str]
 ) -> dict[str, str]:
     """Scenario id to how many of its replications there are, of designs that lack some and are not in `but`."""
-    keys = zip(table["point"].to_pylist(), table["replication"].to_pylist(), strict=True)
-    held = Counter(id_ for id_, replication in keys if replication < replications)
+    held = Counter(id_ for id_, replication in keys_of(table) if replication < replications)
     wanted = dict.fromkeys(point.id for point in points if point.id and point.id not in but)
     return {
         id_: f"{INCOMPLETE}: {held[id_]} of {replications} replications are here"

@@ -56,18 +56,21 @@ def listed(
     report: Reporter,
     *,
     new: bool,
-) -> Iterator[None]:
-    """Say what has changed since the last run in the folder, and list this one there if it asks or adds anything."""
+) -> Iterator[dict[str, Any]]:
+    """Say what has changed since the last run in the folder, and list this one there if it asks or adds anything.
+
+    What the run finds and the list shall say goes into what is handed out.
+    """
     path = folder / "provenance.json"
     runs = provenance.runs_of(path)
     line = news(points, table, runs, facts)
     if line:
         report.say(line)
     if not new and same_run(runs, facts):
-        yield
+        yield {}
         return
-    with provenance.recorded(path, facts, rows=len(table), count=lambda: len(store.keys())):
-        yield
+    with provenance.recorded(path, facts, rows=len(table), count=lambda: len(store.keys())) as found:
+        yield found
 
 
 def same_run(runs: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> bool:

@@ -85,13 +85,14 @@ def sweep(
         tasks = _missing(points, scenarios, set(keys_of(table)), plan.replications)
         run = _Run(store, hold, plan.seed, points, report)
         facts = facts_asked(plan, points)
-        with _stoppable(run, len(tasks)), listed(facts, points, table, store, folder, report, new=bool(tasks)):
+        with _stoppable(run, len(tasks)), listed(facts, points, table, store, folder, report, new=bool(tasks)) as found:
             _prepare(plan, store, folder)
             report.begin(len(scenarios) * plan.replications, len(scenarios) * plan.replications - len(tasks))
             run.note(faults)
             runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor)
             run.collect(runner, tasks)
             failures = {id_: run.reason(id_) for id_ in run.failures}
+            found |= {"designs_failed": len(failures)} if failures else {}
             hold.check()
             kept = len(table) + run.added
             summary, incomplete = conclude(

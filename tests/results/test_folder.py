@@ -47,7 +47,8 @@ def test_a_lock_ends_with_its_holder_not_with_its_file(tmp_path: Path) -> None:
 
 def test_provenance_lists_a_run_from_its_start_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "provenance.json"
-    with provenance.recorded(path, {"seed": 3}, rows=0, count=lambda: 5):
+    with provenance.recorded(path, {"seed": 3}, rows=0, count=lambda: 5) as found:
+        found["designs_failed"] = 2
         (run,) = provenance.runs_of(path)
         assert (run["outcome"], run["ended"], run["rows_added"]) == ("running", None, None)
     (run,) = provenance.runs_of(path)
@@ -55,7 +56,8 @@ def test_provenance_lists_a_run_from_its_start_to_its_end(tmp_path: Path) -> Non
     assert run["when"] <= run["ended"]
     assert all(run[name] for name in ("gemsim", "python", "command", "host", "process"))
     assert run["packages"]["numpy"]
-    assert provenance.facts_of(run) == {"seed": 3}
+    assert run["found"] == {"designs_failed": 2}
+    assert provenance.facts_of(run) == {"seed": 3}  # what was asked, not what came of it
 
 
 @pytest.mark.parametrize(
