@@ -161,3 +161,23 @@ def test_a_refused_folder_is_left_as_it_was(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
     (tmp_path / "rows/part-0.parquet").unlink()
     run(tmp_path, replications=9)
+
+
+def test_nothing_is_written_into_a_folder_that_took_the_place_of_the_one_that_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    usual = RowStore.append
+
+    def then_exchanged(self: RowStore, *given: Any, **named: Any) -> None:
+        usual(self, *given, **named)
+        if not (tmp_path / "moved").exists():
+            folder.rename(tmp_path / "moved")
+            (folder / "rows").mkdir(parents=True)
+
+    monkeypatch.setattr(RowStore, "append", then_exchanged)
+    plan = fakes.plan({"protection.stripe.k": [8, 16, 32]})
+    with pytest.raises(ResultsError, match="was removed or replaced while this run was writing there"):
+        sweep(plan, fakes.MODEL, folder, jobs=1, report=fakes.Listener())
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    assert RowStore(tmp_path / "moved/rows").read().num_rows > 0
