@@ -85,7 +85,10 @@ def sweep(
         tasks = _missing(points, scenarios, set(keys_of(table)), plan.replications)
         run = _Run(store, hold, plan.seed, points, report)
         facts = facts_asked(plan, points)
-        with _stoppable(run, len(tasks)), listed(facts, points, table, store, folder, report, new=bool(tasks)) as found:
+        with (
+            _stoppable(run, before=len(table), asked=len(tasks)),
+            listed(facts, points, table, store, folder, report, new=bool(tasks)) as found,
+        ):
             _prepare(plan, store, folder)
             report.begin(len(scenarios) * plan.replications, len(scenarios) * plan.replications - len(tasks))
             run.note(faults)
@@ -125,8 +128,8 @@ def write_study(plan: Plan, folder: Path) -> None:
 
 
 @contextmanager
-def _stoppable(run: _Run, asked: int) -> Iterator[None]:
-    """Ctrl-C becomes Stopped: what is kept, and how to go on."""
+def _stoppable(run: _Run, *, before: int, asked: int) -> Iterator[None]:
+    """Ctrl-C becomes Stopped: what is kept, and how to go on. `before` counts the rows that were there."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -134,7 +137,8 @@ def _stoppable(run: _Run, asked: int) -> Iterator[None]:
         if run.collected:
             what = f"stopped at the summary; every replication is in {run.hold.folder}"
         else:
-            what = f"stopped; {run.added} of {asked} replications were added to {run.hold.folder}"
+            added = len(run.store.keys()) - before  # as the disk has it: the signal may have come between the two
+            what = f"stopped; {added} of {asked} replications were added to {run.hold.folder}"
         raise Stopped(f"{what}; {again}") from stop
 
 

@@ -20,7 +20,7 @@ from gemsim.errors import GemsimError, ResultsError
 from gemsim.results.rows import RowStore
 from gemsim.study.points import Model
 from gemsim.study.progress import Standing
-from gemsim.study.sweep import SweepResult, sweep
+from gemsim.study.sweep import Stopped, SweepResult, sweep
 from tests.study import fakes
 from tests.study.processes import wait_until_gone
 
@@ -129,6 +129,23 @@ def test_points_are_counted_as_they_end(tmp_path: Path) -> None:
     sweep(fakes.plan(grid), fakes.MODEL, tmp_path, jobs=1, report=again)
     assert again.standing == listener.standing
     assert again.total == again.done
+
+
+def test_a_stop_between_a_part_and_its_count_tells_what_the_disk_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = RowStore.append
+
+    def then_stopped(self: RowStore, *given: Any, **named: Any) -> None:
+        usual(self, *given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RowStore, "append", then_stopped)
+    with pytest.raises(Stopped) as stopped:
+        run(tmp_path)
+    kept = len(RowStore(tmp_path / "rows").keys())
+    assert kept > 0
+    assert f"stopped; {kept} of 30 replications were added to {tmp_path}; the same" in str(stopped.value)
 
 
 def test_points_of_one_design_are_simulated_once_and_shown_in_every_row(tmp_path: Path) -> None:
