@@ -6,6 +6,7 @@ PARSED: dict[str, str] = {
     "gemsim calibrate --cpu": "measures for minutes; tests/calibrate runs it small",
     "gemsim calibrate --gpu": "needs a GPU",
     "gemsim calibrate --from": "needs a file that a bench wrote; tests/calibrate makes one",
+    "gemsim merge": "needs folders of other hosts; tests/study/test_merge.py makes them and runs it",
     "gemsim validate": "seconds to minutes; tests/validate runs it, once",
 }
 """Commands that are only parsed: command, options and files exist. By words that the line holds, as `--gpu`."""
