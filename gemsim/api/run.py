@@ -18,10 +18,11 @@ from gemsim.api.study import Study, as_study
 from gemsim.errors import GemsimError
 from gemsim.results.rows import SCHEMA
 from gemsim.results.summary import Point, summarise
+from gemsim.study.labels import label, labels
 from gemsim.study.plan import MODEL, default_folder, plan
 from gemsim.study.points import realise
 from gemsim.study.runner import Runner
-from gemsim.study.sweep import Plan, label, labels
+from gemsim.study.sweep import Plan
 from gemsim.study.sweep import sweep as run
 from gemsim.study.tasks import Task
 

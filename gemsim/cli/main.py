@@ -1,7 +1,7 @@
 """The command `gemsim`: finds the command asked for, and turns every error into a line and an exit code.
 
 0 done, 1 a fault of gemsim or a published check that fails, 2 something to put right in what was asked, 3 some design
-points failed, 130 stopped.
+points failed, 130 stopped by Ctrl-C, 143 stopped by SIGTERM.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gemsim import __version__
+from gemsim.cli.stops import Stops
 from gemsim.errors import GemsimError, NotBuilt, PointFailed, printable
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
     "recommend": "Find the design to run: screened by the closed form, confirmed by the engine.",
     "sweep": "Simulate every design point of a study and say which protects best.",
+    "merge": "Join the runs of one study that were made in several folders.",
     "sensitivity": "Say which uncertain inputs decide the answer for one design.",
     "explain": "Explain one design point: where its time goes and why, to check by hand.",
     "timeline": "Tell what happened in one run, event by event, as text, tables and a picture.",
@@ -43,9 +45,8 @@ COMMANDS = {
 }
 NOT_BUILT = {  # what it will do, what to do until then
     "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
-    "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),
 }
-DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130
+DONE, FAULT, ASKED_WRONG, POINTS_FAILED = 0, 1, 2, 3
 CHECK_FAILED = FAULT
 
 
@@ -124,24 +125,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; `--debug` is understood anywhere in it."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
-    try:
-        result: Any = cli.main([word for word in words if word != "--debug"], prog_name="gemsim", standalone_mode=False)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return _reader_gone()
-    except BaseException as error:
-        if debug and not isinstance(error, click.ClickException):
-            traceback.print_exc()
-        return _answer(error, debug=debug)
+    with Stops() as stops:
+        try:
+            asked = [word for word in words if word != "--debug"]
+            result: Any = cli.main(asked, prog_name="gemsim", standalone_mode=False)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _reader_gone()
+        except BaseException as error:
+            if debug and not isinstance(error, click.ClickException):
+                traceback.print_exc()
+            return _answer(error, debug=debug, stopped=stops.code)
     return result if isinstance(result, int) else DONE
 
 
-def _answer(error: BaseException, *, debug: bool) -> int:
+def _answer(error: BaseException, *, debug: bool, stopped: int) -> int:
     """Say what went wrong, in lines a user can act on, and return the exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt):
         stop = error.__cause__ if isinstance(error, click.Abort) else error
         click.echo(f"gemsim: {stop or 'stopped'}" if str(stop or "") else "gemsim: stopped", err=True)
-        return STOPPED
+        return stopped
     if isinstance(error, click.ClickException):
         shown = io.StringIO()
         error.show(file=shown)

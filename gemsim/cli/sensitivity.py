@@ -55,8 +55,8 @@ def sensitivity(
     """
     from gemsim.spec.loading import load_study
     from gemsim.study.choosing import choose_point
+    from gemsim.study.labels import AS_IT_STANDS, label
     from gemsim.study.sensitivity.run import analyse
-    from gemsim.study.sweep import AS_IT_STANDS, label
 
     loaded = load_study(study, quick=quick)
     name, base = AS_IT_STANDS, dict[str, Any]()

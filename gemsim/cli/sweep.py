@@ -73,6 +73,7 @@ def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[
 @click.option(
     "--shard", metavar="I/N", default="1/1", callback=_share, help="Run the I-th of N shares; gemsim merge joins them."
 )
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
 def sweep(
     study: Path,
     quick: bool,
@@ -84,6 +85,7 @@ def sweep(
     fail_fast: bool,
     dask: str | None,
     shard: tuple[int, int],
+    quiet: bool,
 ) -> int:
     """Simulate every design point of STUDY and say which protects best.
 
@@ -100,24 +102,24 @@ def sweep(
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is for processes of this machine; with --dask the cluster says how many it has")
     loaded = load_study(study, quick=quick)
-    if quick and not loaded.has_quick:
-        click.echo(f"{study}: has no `quick:` section, so the full study runs", err=True)
-    if loaded.spec.decide is not None:
-        click.echo(f"{study}: `decide:` is for gemsim recommend and is left aside here", err=True)
     asked = plan(loaded, seed=seed, replications=replications, quick=quick)
     folder = out or default_folder(study, quick=quick, shard=shard)
-    with reporter(study.stem) as report, _executors(dask, report.say) as make:
-        result = run(
-            *(asked, MODEL, folder),
-            jobs=jobs or cpus(),
-            report=report,
-            make_executor=make,
-            limit_s=limit,
-            fail_fast=fail_fast,
-            shard=shard,
-        )
-    _show(result, shard)
-    return POINTS_FAILED if result.failed else DONE
+    with reporter(study.stem, quiet=quiet) as report:
+        if quick and not loaded.has_quick:
+            report.say(f"{study}: has no `quick:` section, so the full study runs")
+        if loaded.spec.decide is not None:
+            report.say(f"{study}: `decide:` is for gemsim recommend and is left aside here")
+        with _executors(dask, report.say) as make:
+            result = run(
+                *(asked, MODEL, folder),
+                jobs=jobs or cpus(),
+                report=report,
+                make_executor=make,
+                limit_s=limit,
+                fail_fast=fail_fast,
+                shard=shard,
+            )
+    return show(result) if shard == (1, 1) else _show_share(result, shard)
 
 
 @contextmanager
@@ -134,14 +136,18 @@ def _executors(dask: str | None, say: Callable[[str], None]) -> Iterator[Callabl
             yield make
 
 
-def _show(result: SweepResult, shard: tuple[int, int]) -> None:
-    """The page; of a share only where it lies, since its table is of a part of the replications."""
-    if shard != (1, 1):
-        share, of = shard
-        what = f"share {share} of {of}: {result.added} replications added to {result.folder}"
-        click.echo(f"{what}; `gemsim merge` joins the folders of all shares")
-        return
+def show(result: SweepResult) -> int:
+    """Print the page of a sweep and return the exit code."""
     from gemsim.study.terminal import render
 
     width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
     click.echo(render(result, width=width, styled=sys.stdout.isatty()), nl=False)
+    return POINTS_FAILED if result.failed or result.incomplete else DONE
+
+
+def _show_share(result: SweepResult, shard: tuple[int, int]) -> int:
+    """Where a share lies; there is no page, since its table is of a part of the replications."""
+    share, of = shard
+    what = f"share {share} of {of}: {result.added} replications added to {result.folder}"
+    click.echo(f"{what}; `gemsim merge` joins the folders of all shares")
+    return POINTS_FAILED if result.failed else DONE

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gemsim.errors import ResultsError, show
-from gemsim.results.folder import replace_durably, writing
+from gemsim.results.folder import sync_folder, whole, writing
 from gemsim.results.ledger import FLEET_LEDGER, LEDGER
 
+LOOSE = 256  # small parts of one run before they are united
+LARGE = 250_000  # rows from which a part is left alone
+TRIES = 50  # readings of a folder whose writer unites parts meanwhile
 CLOSURE = 1e-9  # the ledger sums to the wall time within this share of it
 _SECONDS = ("wall_s", *(f"{name}_s" for name in LEDGER), "at_risk_s")
 _LOSSES = ("wasted_failures_s", "cost_failures_s", "touch_lost_s")
@@ -73,23 +78,31 @@ def check_row(row: Mapping[str, Any]) -> None:
 
 
 class RowStore:
-    """The parts in one folder. Only one process may write; readers see whole parts only."""
+    """The parts in one folder. Only the process that holds the folder may write; anyone may read at any time.
+
+    Parts are united as they grow many, new one first, so a kill leaves rows twice at worst; `read` gives each once.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._loose: list[tuple[Path, pa.Table]] = []  # small parts of this process, not united yet
+        self._made = False
 
     def append(self, rows: Sequence[Mapping[str, Any]], *, seed: int) -> None:
         """Write `rows` (checked by `check_row`) as one new part, on the disk before this returns."""
         columns = {name: [seed] * len(rows) if name == "seed" else [row[name] for row in rows] for name in SCHEMA.names}
-        name = f"part-{uuid.uuid4().hex}.parquet"
-        temporary = self.folder / f".{name}.tmp"
-        with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as stream:
-                pq.write_table(pa.table(columns, schema=SCHEMA), stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            replace_durably(temporary, self.folder / name)
+        self.append_table(pa.table(columns, schema=SCHEMA))
+
+    def append_table(self, table: pa.Table) -> None:
+        """`append` of rows that are a table already."""
+        if not self._made:  # once: a folder that vanishes later is an error, not a reason to make it again
+            with writing(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+            self._made = True
+        self._loose.append((self._write(table), table))
+        if len(self._loose) >= LOOSE:
+            self._unite([path for path, _ in self._loose], pa.concat_tables([table for _, table in self._loose]))
+            self._loose = []
 
     def clean(self) -> None:
         """Remove what a killed writer left half-written. Only the process that holds the folder may call this."""
@@ -97,25 +110,130 @@ class RowStore:
             for leftover in self.folder.glob(".part-*.tmp"):
                 leftover.unlink(missing_ok=True)
 
-    def read(self) -> pa.Table:
-        """All rows, ordered by (point, replication), each pair once."""
-        tables = [self._read_part(path) for path in sorted(self.folder.glob("part-*.parquet"))]
-        if not tables:
-            return SCHEMA.empty_table()
-        table = pa.concat_tables(tables).sort_by([("point", "ascending"), ("replication", "ascending")])
-        keys = list(zip(table["point"].to_pylist(), table["replication"].to_pylist(), strict=True))
-        return table.filter(pa.array([i == 0 or key != keys[i - 1] for i, key in enumerate(keys)], pa.bool_()))
+    def compact(self) -> None:
+        """Unite all small parts into one, ordered. Only the process that holds the folder may call this."""
+        self._loose = []
+        with writing(self.folder):
+            small = [path for path in self._parts() if self._rows(path) < LARGE]
+            if len(small) > 1:
+                self._unite(small, each_once([(str(path), self._read_part(path)) for path in small]))
 
-    def _read_part(self, path: Path) -> pa.Table:
+    def read(self) -> pa.Table:
+        """All rows, ordered by (point, replication), each pair once; ResultsError where two rows of one pair differ."""
+        for _ in range(TRIES):
+            try:
+                return each_once([(str(path), self._read_part(path)) for path in self._parts()])
+            except FileNotFoundError:  # its writer has united it with others since it was listed
+                continue
+        raise ResultsError(f"{self.folder}: its parts vanish while they are read; try again")
+
+    def keys(self) -> set[tuple[str, int]]:
+        """(point, replication) of all rows."""
+        for _ in range(TRIES):
+            try:
+                tables = [self._read_part(path, ["point", "replication"]) for path in self._parts()]
+            except FileNotFoundError:
+                continue
+            return {key for table in tables for key in keys_of(table)}
+        raise ResultsError(f"{self.folder}: its parts vanish while they are read; try again")
+
+    def _parts(self) -> list[Path]:
+        """The parts at one moment: a listing is none while names come and go, so two in a row must agree."""
+        before: list[Path] | None = None
+        while True:
+            found = sorted(self.folder.glob("part-*.parquet"))
+            if found == before:
+                return found
+            before = found
+
+    def _write(self, table: pa.Table) -> Path:
+        path = self.folder / f"part-{uuid.uuid4().hex}.parquet"
+        with whole(path) as stream:
+            pq.write_table(table, stream, write_page_checksum=True)
+        return path
+
+    def _unite(self, paths: Sequence[Path], table: pa.Table) -> None:
+        """One part in place of several: it is on the disk before they go."""
+        self._write(table.combine_chunks())
+        with writing(self.folder):
+            for path in paths:
+                path.unlink(missing_ok=True)
+            sync_folder(self.folder)
+
+    def _rows(self, path: Path) -> int:
         try:
-            table = pq.ParquetFile(path).read()
-            table.validate(full=True)
+            with path.open("rb") as stream:  # a name with a colon would be taken for an address
+                return int(pq.read_metadata(stream).num_rows)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _unreadable(path, error) from error
+
+    def _read_part(self, path: Path, columns: list[str] | None = None) -> pa.Table:
+        try:
+            with path.open("rb") as stream, pq.ParquetFile(stream, page_checksum_verification=True) as part:
+                schema, table = part.schema_arrow, part.read(columns)
+                table.validate(full=True)
+        except FileNotFoundError:
+            raise
         except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: names or texts that are not UTF-8
-            what = show(str(error))
-            raise ResultsError(f"{path}: cannot be read ({what}); remove this file and run again") from error
-        if not table.schema.equals(SCHEMA):
+            raise _unreadable(path, error) from error
+        if not schema.equals(SCHEMA):
             raise ResultsError(f"{path}: its columns are those of another version; use another folder (--out)")
         return table
+
+
+def _unreadable(path: Path, error: Exception) -> ResultsError:
+    return ResultsError(f"{path}: cannot be read ({show(str(error))}); remove this file and run again")
+
+
+def each_once(named: Sequence[tuple[str, pa.Table]]) -> pa.Table:
+    """All rows of the tables, ordered by (point, replication), each pair once.
+
+    Raises ResultsError, with the names of the tables, where two rows of one pair differ.
+    """
+    if not named:
+        return SCHEMA.empty_table()
+    table = pa.concat_tables([table for _, table in named])
+    table = table.sort_by([("point", "ascending"), ("replication", "ascending")])
+    again = _repeats(table)
+    if not len(again):
+        return table
+    rows, others = (table.take(pa.array(at)) for at in (again, again - 1))
+    for name in SCHEMA.names:
+        same = pc.equal(rows[name], others[name]).to_numpy()
+        if not same.all():
+            _refuse(named, rows.slice(int(np.argmin(same)), 1), name)
+    return table.filter(pa.array(np.isin(np.arange(len(table)), again, invert=True)))
+
+
+def _repeats(table: pa.Table) -> npt.NDArray[np.int64]:
+    """Where an ordered table has the pair of the row before."""
+    points, replications = table["point"], table["replication"]
+    if len(table) < 2:
+        return np.empty(0, np.int64)
+    same = pc.and_(pc.equal(points[1:], points[:-1]), pc.equal(replications[1:], replications[:-1]))
+    return np.flatnonzero(same.to_numpy()) + 1
+
+
+def _refuse(named: Sequence[tuple[str, pa.Table]], row: pa.Table, column: str) -> None:
+    """Raise ResultsError about the two rows of the replication in `row`, which differ in `column`."""
+    ((point, replication),) = keys_of(row)
+    holds = pc.and_(pc.equal(_all(named, "point"), point), pc.equal(_all(named, "replication"), replication))
+    places = np.repeat(np.arange(len(named)), [len(table) for _, table in named])[holds.to_numpy()]
+    where = " and ".join(dict.fromkeys(named[at][0] for at in places))
+    what = f"two rows of replication {replication} of point {point[:16]} differ (in {column})"
+    why = "the same replication gives the same row, so other versions or processors made them, or one was changed"
+    raise ResultsError(f"{where}: {what}; {why}; keep the one you trust, remove the other and run again")
+
+
+def _all(named: Sequence[tuple[str, pa.Table]], name: str) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for _, table in named for chunk in table[name].chunks])
+
+
+def keys_of(table: pa.Table) -> list[tuple[str, int]]:
+    """(point, replication) of each row."""
+    return list(zip(table["point"].to_pylist(), table["replication"].to_pylist(), strict=True))
 
 
 def other_seeds(table: pa.Table, seed: int) -> list[int]:

@@ -24,6 +24,7 @@ GIVEN = "given"
 NOMINAL = "the nominal value of its law (uncertain, below)"
 _NO_SWEEP: dict[str, Any] = {"grid": {}, "zip": {}}
 _SHORT_FORM = {"spare_nodes", "spare_activation"}  # of cluster, where fleet.spares says it all
+_ROWS_HANG_ON = {"horizon", "steps", "max_wall", "start"}  # of run
 _VARIED = ("sweep", "compare", "decide", "quick", "uncertain")
 
 
@@ -73,6 +74,16 @@ def yaml_text(data: dict[str, Any]) -> str:
 def study_hash(spec: StudySpec) -> str:
     """SHA-256 of the canonical study without its title and notes, which change no result."""
     data = {key: value for key, value in canonical(spec).items() if key not in ("title", "notes")}
+    return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def design_hash(spec: StudySpec) -> str:
+    """`study_hash` without the seed and without how often: studies that share it have the same designs and rows.
+
+    So rows of two studies with one design hash and one seed can be joined.
+    """
+    data = {key: value for key, value in canonical(spec).items() if key not in ("title", "notes")}
+    data["run"] = {key: value for key, value in data["run"].items() if key in _ROWS_HANG_ON}
     return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

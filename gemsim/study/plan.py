@@ -17,7 +17,7 @@ from gemsim.scenario import Scenario, build, describe
 from gemsim.scenario.describe import outside
 from gemsim.scenario.waiting import waits
 from gemsim.spec.loading import LoadedStudy, resolve_point
-from gemsim.spec.printing import canonical_yaml, study_hash
+from gemsim.spec.printing import canonical_yaml, design_hash, study_hash
 from gemsim.study.design import DesignPoint, designs_of, short_names
 from gemsim.study.explain import Explanation, explain
 from gemsim.study.money import bill_of
@@ -75,10 +75,11 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, qui
         inputs=partial(over_inputs, loaded, MODEL, run.seed, wanted=wanted) if spec.uncertain else None,
         facts={
             "study": loaded.path.name,
-            "folder": os.path.abspath(loaded.tree.folder),  # where relative names of files in the study start
+            "study_folder": os.path.abspath(loaded.tree.folder),  # where relative names of files in the study start
             "quick": quick,
             "title": spec.title,
             "study_hash": study_hash(spec),
+            "design_hash": design_hash(spec),
         },
         source=loaded.content,
     )

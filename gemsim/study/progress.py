@@ -5,13 +5,29 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 PLAIN_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How many of the `total` points of the table have all their replications, have failed, or cannot exist."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    infeasible: int = 0
+
+    def __str__(self) -> str:
+        others = [f"{n} {what}" for n, what in ((self.failed, "failed"), (self.infeasible, "infeasible")) if n]
+        return ", ".join([f"{self.done} of {self.total} points done", *others])
 
 
 class Reporter(AbstractContextManager["Reporter"], Protocol):
@@ -23,18 +39,21 @@ class Reporter(AbstractContextManager["Reporter"], Protocol):
     def advance(self, count: int) -> None:
         """`count` more replications have ended."""
 
-    def say(self, line: str) -> None:
-        """Something that cannot wait for the end."""
+    def stand(self, standing: Standing) -> None:
+        """What has become of the points so far."""
+
+    def say(self, line: str, *, error: bool = False) -> None:
+        """Something that cannot wait for the end; an `error` is said even where all else is quiet."""
 
 
 class Bar:
-    """A live bar with the time left."""
+    """A live bar with the rate and the time left."""
 
     def __init__(self, label: str, stream: TextIO) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn(), TextColumn("replications,"))
-        left = (TimeRemainingColumn(), TextColumn("left,"), TimeElapsedColumn(), TextColumn("gone"))
-        self._progress = Progress(*columns, *left, console=Console(file=stream), transient=True)
-        self._task = self._progress.add_task(label, total=None, start=False)
+        left = (Rate(), TimeRemainingColumn(), TextColumn("left"), TextColumn("{task.fields[points]}"))
+        columns = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn(), *left)
+        self._progress = Progress(*columns, console=Console(file=stream), transient=True)
+        self._task = self._progress.add_task(label, total=None, start=False, points="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -52,29 +71,44 @@ class Bar:
         """Move the bar."""
         self._progress.advance(self._task, count)
 
-    def say(self, line: str) -> None:
+    def stand(self, standing: Standing) -> None:
+        """Show it behind the bar."""
+        self._progress.update(self._task, points=str(standing))
+
+    def say(self, line: str, *, error: bool = False) -> None:
         """Print a line above the bar."""
         self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+class Rate(ProgressColumn):
+    """Replications in a second."""
+
+    def render(self, task: Task) -> Text:
+        """Nothing as long as nothing has been timed."""
+        return Text(f"{task.speed:.3g}/s" if task.speed else "")
+
+
 class Lines:
-    """Plain lines, at most one in PLAIN_EVERY_S seconds."""
+    """Plain lines, at most one in PLAIN_EVERY_S seconds, and one at the end."""
 
     def __init__(self, label: str, stream: TextIO) -> None:
         self.label = label
         self.stream = stream
         self._total = self._done = self._new = 0
+        self._standing = Standing(0)
         self._start = self._spoke = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
+        if error is None and self._new:
+            took = time.monotonic() - self._start
+            self.say(f"{self.label}: {self._new} replications in {took:.1f} s ({self._rate()}); {self._standing}")
 
     def begin(self, total: int, done: int) -> None:
         """Say how much there is to do."""
-        self._total, self._done = total, done
+        self._total, self._done, self._new = total, done, 0
         self._start = self._spoke = time.monotonic()
         kept = f", {done} of them kept from before" if done else ""
         self.say(f"{self.label}: {total} replications{kept}")
@@ -87,13 +121,50 @@ class Lines:
         if now - self._spoke >= PLAIN_EVERY_S:
             self._spoke = now
             left = (self._total - self._done) * (now - self._start) / max(self._new, 1)
-            self.say(f"{self.label}: {self._done} of {self._total} replications, about {left:.0f} s left")
+            done = f"{self.label}: {self._done} of {self._total} replications, {self._rate()}, about {left:.0f} s left"
+            self.say(f"{done}; {self._standing}")
 
-    def say(self, line: str) -> None:
+    def stand(self, standing: Standing) -> None:
+        """Keep it for the next line."""
+        self._standing = standing
+
+    def say(self, line: str, *, error: bool = False) -> None:
         """Print a line."""
         print(line, file=self.stream, flush=True)
 
+    def _rate(self) -> str:
+        return f"{self._new / max(time.monotonic() - self._start, 1e-9):.3g} replications/s"
 
-def reporter(label: str) -> Reporter:
-    """A bar where stderr is a terminal, lines otherwise."""
+
+class Quiet:
+    """Says errors only."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+    def begin(self, total: int, done: int) -> None:
+        """As Reporter."""
+
+    def advance(self, count: int) -> None:
+        """As Reporter."""
+
+    def stand(self, standing: Standing) -> None:
+        """As Reporter."""
+
+    def say(self, line: str, *, error: bool = False) -> None:
+        """Print what went wrong."""
+        if error:
+            print(line, file=self.stream, flush=True)
+
+
+def reporter(label: str, *, quiet: bool = False) -> Reporter:
+    """A bar where stderr is a terminal, lines otherwise; errors alone where it is to be quiet."""
+    if quiet:
+        return Quiet(sys.stderr)
     return Bar(label, sys.stderr) if sys.stderr.isatty() else Lines(label, sys.stderr)

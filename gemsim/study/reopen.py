@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from gemsim.results.provenance import runs_of
 from gemsim.results.rows import RowStore
 from gemsim.results.summary import Point, summarise
 from gemsim.spec.loading import parse_study
+from gemsim.study.conclude import FAILED, incomplete
 from gemsim.study.plan import MODEL, plan
 from gemsim.study.points import realise
-from gemsim.study.sweep import FAILED, SOURCE, Plan, SweepResult
+from gemsim.study.sweep import SOURCE, Plan, SweepResult
 
 AGAIN = "run gemsim sweep on the study again with --out this folder (what it holds is kept)"
 
@@ -32,10 +34,12 @@ def reopen(folder: Path) -> SweepResult:
     if asked.inputs is not None:
         points = asked.inputs(points, asked.designs)
     table = RowStore(folder / "rows").read()
-    failed = _failed(folder / FAILED)
-    _refuse_strangers(folder, points, set(table["point"].unique().to_pylist()))
-    summary = summarise(points, table, replications=asked.replications, require=asked.require, failed=failed)
-    return SweepResult(asked, folder, points, summary, failed, 0)
+    failed = failed_in(folder)
+    refuse_strangers(folder, points, set(table["point"].unique().to_pylist()))
+    lacking = incomplete(points, table, asked.replications, but=failed)
+    without = {**lacking, **failed}
+    summary = summarise(points, table, replications=asked.replications, require=asked.require, failed=without)
+    return SweepResult(asked, folder, points, summary, failed, 0, lacking)
 
 
 def plan_of(folder: Path) -> Plan:
@@ -51,8 +55,9 @@ def plan_of(folder: Path) -> Plan:
     if not _recorded(last):
         raise ResultsError(f"{folder}: provenance.json does not say what was run; {AGAIN}")
     quick = bool(last.get("quick"))
-    loaded = parse_study(content, folder / SOURCE, quick=quick, folder=last.get("folder"))
-    return plan(loaded, seed=last.get("seed"), replications=last.get("replications"), quick=quick)
+    loaded = parse_study(content, folder / SOURCE, quick=quick, folder=last.get("study_folder"))
+    found = plan(loaded, seed=last.get("seed"), replications=last.get("replications"), quick=quick)
+    return replace(found, facts={**found.facts, "study": last.get("study", found.facts["study"])})
 
 
 def _recorded(run: Any) -> bool:
@@ -60,20 +65,21 @@ def _recorded(run: Any) -> bool:
     if not isinstance(run, dict):
         return False
     seed, replications = run.get("seed"), run.get("replications")
-    if not isinstance(run.get("folder", ""), str):
+    if not isinstance(run.get("study_folder", ""), str):
         return False
     return type(seed) is int and type(replications) is int and seed >= 0 and replications >= 1
 
 
-def _failed(path: Path) -> Mapping[str, str]:
+def failed_in(folder: Path) -> Mapping[str, str]:
+    """Scenario id to what went wrong in the last run in `folder`."""
     try:
-        found: Any = json.loads(path.read_text())
+        found: Any = json.loads((folder / FAILED).read_text())
     except (OSError, ValueError):  # absent: nothing failed
         return {}
     return {id_: str(why) for id_, why in found.items()} if isinstance(found, dict) else {}
 
 
-def _refuse_strangers(folder: Path, points: Sequence[Point], held: set[str]) -> None:
+def refuse_strangers(folder: Path, points: Sequence[Point], held: set[str]) -> None:
     """A folder of which no design is known here was made by another version, or its study has been exchanged."""
     known = {point.id for point in points if point.id}
     if held and not held & known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,19 +12,21 @@ from rich.table import Table
 from rich.text import Text
 
 from gemsim.analytic.optimum import HOPELESS_NOTE
-from gemsim.results.summary import EXTRAPOLATED, Row
+from gemsim.results.summary import EXTRAPOLATED, Point, Row
 from gemsim.scenario.racks import SPARES_NOTE
 from gemsim.study.advice import Group, advice, cautions, pages, recovered, verdict
 from gemsim.study.ceiling import ceiling
 from gemsim.study.certainty import certainty
+from gemsim.study.conclude import INCOMPLETE
 from gemsim.study.design import short_names
+from gemsim.study.labels import label
 from gemsim.study.matrix import matrices
 from gemsim.study.money import bills
 from gemsim.study.page import TITLE, Page
 from gemsim.study.ranking import rankings
 from gemsim.study.shares import percent
 from gemsim.study.spares import Answer, fleets, shortage
-from gemsim.study.sweep import SweepResult, label
+from gemsim.study.sweep import SweepResult
 from gemsim.study.titles import titles_of
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
@@ -41,7 +43,7 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     page = Page(width, styled)
     page.say(*_heading(result), *_sources(rows))
     if all(row["ettr"] is None for row in rows):
-        page.say("", "Nothing to compare: no design could be simulated.", *_infeasible(rows), *_failed(result))
+        page.say("", "Nothing to compare: no design could be simulated.", *_infeasible(rows), *_short(result))
         return page.text
     titles = titles_of(groups)
     answers = list(fleets(groups, result.summary))
@@ -60,7 +62,7 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
         _say_fleets(page, answers)
     page.say(*bills(groups, titles, result.summary.costs))
     page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
-    page.say(*_extrapolated(groups), *_failed(result))
+    page.say(*_extrapolated(groups), *_short(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
     return page.text
 
@@ -175,9 +177,16 @@ def _chosen(group: Group) -> Iterator[tuple[str, Row]]:
             yield mark, row
 
 
+def _empty(row: Row) -> str:
+    """What stands in place of the numbers of a design that has none."""
+    if not row["feasible"]:
+        return "infeasible"
+    return INCOMPLETE if str(row["reason"]).startswith(INCOMPLETE) else "failed"
+
+
 def _cells(row: Row) -> tuple[str, ...]:
     if row["ettr"] is None:
-        return ("failed" if row["feasible"] else "infeasible", *[""] * (len(HEADINGS) - 2))
+        return (_empty(row), *[""] * (len(HEADINGS) - 2))
     half = "" if row["ettr_lo"] is None else f" ± {(row['ettr_hi'] - row['ettr_lo']) / 2:.4f}"
     form, apart = _twin(row)
     memory, fallback = percent(row["memory_overhead"]), percent(row["fallback_per_failure"], 1)
@@ -270,11 +279,20 @@ def _extrapolated(groups: Sequence[Group]) -> Iterator[str]:
         yield f"  and {len(reasons) - SHOWN_REASONS} other reasons"
 
 
-def _failed(result: SweepResult) -> Iterator[str]:
+def _short(result: SweepResult) -> Iterator[str]:
+    """Designs that are shown without numbers since they failed, or since a part of their replications is not here."""
     if result.failed:
         yield f"{len(result.failed)} designs failed (tracebacks in {result.folder / 'errors'}):"
-    named: set[str] = set()
+        yield from _named(result, result.failed)
+    if result.incomplete:
+        lack = f"{len(result.incomplete)} designs lack replications and are shown without numbers"
+        yield f"{lack}; gemsim sweep with --out {result.folder} adds what is missing:"
+        yield from _named(result, result.incomplete)
+
+
+def _named(result: SweepResult, reasons: Mapping[str, str]) -> Iterator[str]:
+    designs: dict[str, Point] = {}
     for point in result.points:
-        if point.id in result.failed and point.id not in named:
-            named.add(point.id)
-            yield f"  {label(point)}: {result.failed[point.id]}"
+        if point.id in reasons:
+            designs.setdefault(point.id, point)
+    yield from (f"  {label(point)}: {reasons[id_]}" for id_, point in designs.items())

@@ -184,7 +184,7 @@ def swept(tmp_path: Path) -> Path:
         {},
         {"seed": "1", "replications": 2},
         {"seed": 0, "replications": "2"},
-        {"seed": 0, "replications": 2, "folder": 5},
+        {"seed": 0, "replications": 2, "study_folder": 5},
     ],
 )
 def test_a_provenance_that_says_nothing_is_refused(run: Any, swept: Path) -> None:

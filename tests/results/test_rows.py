@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from gemsim.errors import ResultsError
+from gemsim.results import rows
 from gemsim.results.ledger import LEDGER
-from gemsim.results.rows import ROW_COLUMNS, SCHEMA, RowStore, check_row, other_seeds
+from gemsim.results.rows import ROW_COLUMNS, SCHEMA, RowStore, check_row, keys_of, other_seeds
+from tests.results.full import STEPS, break_at
 from tests.study.fakes import WALL, row_of
 
 
@@ -88,3 +90,139 @@ def test_a_damaged_or_foreign_part_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "part-0.parquet")
     with pytest.raises(ResultsError, match=r"part-0\.parquet: its columns are those of another version"):
         store.read()
+
+
+def many(count: int) -> list[list[dict[str, Any]]]:
+    return [[row_of(f"p{i % 7}", i // 7)] for i in range(count)]
+
+
+def parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("part-*"))
+
+
+def test_parts_stay_few_however_often_rows_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "LOOSE", 10)
+    store = RowStore(tmp_path)
+    for added in many(95):
+        store.append(added, seed=1)
+        assert len(parts(tmp_path)) <= 9 + 9
+    assert store.read().num_rows == 95
+    store.compact()
+    assert len(parts(tmp_path)) == 1
+    assert keys_of(store.read()) == sorted(store.keys())
+    before = parts(tmp_path)[0].stat()
+    RowStore(tmp_path).compact()
+    assert parts(tmp_path)[0].stat() == before  # nothing to unite, nothing written
+
+
+def test_a_large_part_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "LARGE", 3)
+    store = RowStore(tmp_path)
+    store.append([row_of("a", i) for i in range(3)], seed=1)
+    (large,) = parts(tmp_path)
+    for added in many(2):
+        store.append(added, seed=1)
+    store.compact()
+    assert large in parts(tmp_path)
+    assert len(parts(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_uniting_parts_on_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    store = RowStore(tmp_path)
+    for added in many(5):
+        store.append(added, seed=1)
+    whole = store.read()
+    break_at(monkeypatch, step)
+    with pytest.raises(ResultsError, match="No space left on device"):
+        store.compact()
+    monkeypatch.undo()
+    assert store.read().equals(whole)
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_kill_between_uniting_and_removing_leaves_rows_twice_and_reads_them_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RowStore(tmp_path)
+    for added in many(5):
+        store.append(added, seed=1)
+    whole = store.read()
+    monkeypatch.setattr(Path, "unlink", lambda self, **named: None)
+    store.compact()
+    monkeypatch.undo()
+    assert len(parts(tmp_path)) == 6
+    assert store.read().equals(whole)
+    store.compact()
+    assert len(parts(tmp_path)) == 1
+    assert store.read().equals(whole)
+
+
+def test_two_rows_of_one_replication_that_differ_are_an_error_that_names_both_parts(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    store.append([row_of("a", 0), row_of("a", 1)], seed=1)
+    store.append([row_of("a", 0), row_of("b", 1)], seed=1)
+    assert store.read().num_rows == 3
+    store.append([row_of("a", 1, failures=1)], seed=1)
+    with pytest.raises(ResultsError) as raised:
+        store.read()
+    said = str(raised.value)
+    assert "two rows of replication 1 of point a differ (in failures)" in said
+    named = [path for path in parts(tmp_path) if str(path) in said]
+    assert [table["failures"].to_pylist()[-1] for table in map(pq.read_table, named)] in ([0, 1], [1, 0])
+    with pytest.raises(ResultsError, match="differ"):
+        store.compact()
+    assert len(parts(tmp_path)) == 3
+
+
+def test_a_reader_sees_every_row_while_the_writer_unites_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, reader = RowStore(tmp_path), RowStore(tmp_path)
+    for added in many(5):
+        store.append(added, seed=1)
+    usual = RowStore._read_part
+
+    def late(self: RowStore, path: Path, columns: list[str] | None = None) -> pa.Table:
+        if self is reader and len(parts(tmp_path)) > 1:
+            store.compact()
+        return usual(self, path, columns)
+
+    monkeypatch.setattr(RowStore, "_read_part", late)
+    assert reader.read().num_rows == 5
+    assert len(reader.keys()) == 5
+
+
+def test_rows_that_vanish_are_not_made_up_for(tmp_path: Path) -> None:
+    store = RowStore(tmp_path / "rows")
+    store.append([row_of("a", 0)], seed=1)
+    parts(tmp_path / "rows")[0].unlink()
+    (tmp_path / "rows").rmdir()
+    with pytest.raises(ResultsError, match="cannot be written"):
+        store.append([row_of("a", 1)], seed=1)
+
+
+@pytest.mark.parametrize("cut", [0, 4, 100, -1])
+def test_a_part_that_was_cut_short_is_named(tmp_path: Path, cut: int) -> None:
+    store = RowStore(tmp_path)
+    store.append([row_of("a", 0)], seed=1)
+    (part,) = parts(tmp_path)
+    part.write_bytes(part.read_bytes()[:cut])
+    for read in (store.read, store.keys, store.compact):
+        with pytest.raises(ResultsError, match=rf"{part.name}: cannot be read \(.*remove this file and run again"):
+            read()
+
+
+def test_a_part_with_a_flipped_byte_is_named(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    store.append([row_of("a", i, failures=i) for i in range(50)], seed=1)
+    (part,) = parts(tmp_path)
+    whole = part.read_bytes()
+    pages = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")  # what follows tells where they lie
+    noticed = []
+    for at in range(4, pages, pages // 60):
+        part.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        try:
+            assert store.read().equals(pq.read_table(pa.BufferReader(whole)))  # a byte that changes no value
+        except ResultsError as error:
+            noticed.append(str(error))
+    assert len(noticed) > 20
+    assert all(said.startswith(f"{part}: cannot be read (") for said in noticed)

@@ -22,6 +22,7 @@ from gemsim.results.rows import FLEET, GPU_SECONDS
 from gemsim.spec.study import Requirement
 from gemsim.study.design import expand
 from gemsim.study.points import Model
+from gemsim.study.progress import Standing
 from gemsim.study.sweep import Plan
 
 WALL = 1e6
@@ -161,6 +162,7 @@ class Listener:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.total = self.done = 0
+        self.standing = Standing(0)
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +178,11 @@ class Listener:
         """As Reporter."""
         self.done += count
 
-    def say(self, line: str) -> None:
+    def stand(self, standing: Standing) -> None:
+        """As Reporter."""
+        self.standing = standing
+
+    def say(self, line: str, *, error: bool = False) -> None:
         """As Reporter."""
         self.said.append(line)
 

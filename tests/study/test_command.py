@@ -22,35 +22,15 @@ from gemsim.cli.main import COMMANDS, NOT_BUILT, main
 from gemsim.results.rows import RowStore
 from gemsim.study import plan as planning
 from tests.study.fakes import at_a_terminal
+from tests.study.small import study_text
 
 ROOT = Path(__file__).parents[2]
-STUDY = """\
-title: Which width for a small job?
-cluster: {gpus: 64, gpu: h100-80gb, spare_nodes: 1, storage: {write: 20 GB/s, read: 20 GB/s}}
-workload:
-  parameters: 7e9
-  parallel: {tensor: 8, data: 8, shard: optimizer}
-  step: 2 s
-restart: in_place
-failures: {mix: llama3-2024, scale: 50}
-protection:
-  - retry: {}
-  - stripe: {layout: gpu, k: 8, m: 1}
-  - checkpoint: {target: remote, mode: async, blocked: 1 s, interval: 10 min}
-sweep:
-  grid:
-    protection.stripe.k: [8, 16, 100000]
-    restart: [all_processes, in_place]
-run: {horizon: 5 d, replications: 12, seed: 3}
-quick:
-  run: {replications: 2}
-"""
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = tmp_path / "small.yaml"
-    path.write_text(STUDY)
+    path.write_text(study_text())
     return path
 
 

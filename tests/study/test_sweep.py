@@ -18,9 +18,12 @@ import pytest
 
 from gemsim.errors import GemsimError, ResultsError
 from gemsim.results.rows import RowStore
+from gemsim.study.collect import Stopped
 from gemsim.study.points import Model
+from gemsim.study.progress import Standing
 from gemsim.study.sweep import SweepResult, sweep
 from tests.study import fakes
+from tests.study.processes import wait_until_gone
 
 GRID = {"protection.stripe.k": [8, 16], "protection.stripe.m": [0, 1, 2]}
 NEVER = dataclasses.replace(fakes.MODEL, simulate=fakes.never)
@@ -78,6 +81,72 @@ def test_more_replications_add_to_what_is_there_and_fewer_use_a_part_of_it(tmp_p
 def test_a_changed_study_simulates_only_the_new_designs(tmp_path: Path) -> None:
     run(tmp_path)
     assert run(tmp_path, GRID | {"protection.stripe.k": [8, 16, 32]}).added == 2 * 6
+
+
+def changed(folder: Path, grid: Any, *, facts: dict[str, Any]) -> list[str]:
+    """What a sweep says when the study is another than before."""
+    listener = fakes.Listener()
+    plan = fakes.plan(grid)
+    plan = dataclasses.replace(plan, facts={**plan.facts, **facts})
+    sweep(plan, fakes.MODEL, folder, jobs=1, report=listener)
+    return listener.said
+
+
+def test_a_changed_study_is_said_with_what_is_kept_and_what_is_new(tmp_path: Path) -> None:
+    first, second = {"design_hash": "a"}, {"design_hash": "b"}
+    assert changed(tmp_path, GRID, facts=first) == []
+    assert changed(tmp_path, GRID, facts=first) == []
+    other = {"protection.stripe.k": [16, 32], "protection.stripe.m": [1, 2]}
+    (line,) = changed(tmp_path, other, facts=second)
+    there = "2 of 4 designs are known, 2 are new; rows of 3 others stay"
+    assert line == f"the study has changed since the last run here: {there}"
+    assert changed(tmp_path, other, facts=second) == []
+    assert len(RowStore(tmp_path / "rows").keys()) == (5 + 2) * 6
+
+
+def test_a_folder_of_another_version_is_said_to_be_that(tmp_path: Path) -> None:
+    changed(tmp_path, {"protection.stripe.k": [8]}, facts={"design_hash": "a"})
+    (line,) = changed(tmp_path, {"protection.stripe.k": [16, 32]}, facts={"design_hash": "a"})
+    said = "the last run here was made by a version of gemsim whose designs are others: "
+    assert line == said + "0 of 2 designs are known, 2 are new; rows of 1 others stay"
+
+
+def test_a_refused_seed_leaves_study_and_tracebacks_as_they_were(tmp_path: Path) -> None:
+    run(tmp_path, {"protection.fate": ["raises"]})
+    before = state(tmp_path)
+    other = dataclasses.replace(fakes.plan({"protection.fate": ["raises"]}, seed=2), study_text="seed: 2\n")
+    with pytest.raises(ResultsError, match="holds rows of seed 1"):
+        sweep(other, fakes.MODEL, tmp_path, jobs=1, report=fakes.Listener())
+    assert state(tmp_path) == before
+
+
+def test_points_are_counted_as_they_end(tmp_path: Path) -> None:
+    listener = fakes.Listener()
+    grid: dict[str, list[Any]] = {**GRID, "protection.stripe.k": [8, 128], "protection.fate": ["fine", "raises"]}
+    sweep(fakes.plan(grid), fakes.MODEL, tmp_path, jobs=1, report=listener)
+    assert listener.standing == Standing(12, done=3, failed=3, infeasible=6)
+    assert str(listener.standing) == "3 of 12 points done, 3 failed, 6 infeasible"
+    again = fakes.Listener()
+    sweep(fakes.plan(grid), fakes.MODEL, tmp_path, jobs=1, report=again)
+    assert again.standing == listener.standing
+    assert again.total == again.done
+
+
+def test_a_stop_between_a_part_and_its_count_tells_what_the_disk_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = RowStore.append
+
+    def then_stopped(self: RowStore, *given: Any, **named: Any) -> None:
+        usual(self, *given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RowStore, "append", then_stopped)
+    with pytest.raises(Stopped) as stopped:
+        run(tmp_path)
+    kept = len(RowStore(tmp_path / "rows").keys())
+    assert kept > 0
+    assert f"stopped; {kept} of 30 replications were added to {tmp_path}; the same" in str(stopped.value)
 
 
 def test_points_of_one_design_are_simulated_once_and_shown_in_every_row(tmp_path: Path) -> None:
@@ -217,40 +286,6 @@ def start(folder: Path, jobs: int) -> subprocess.Popen[bytes]:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return process
-
-
-def members(group: int) -> list[int]:
-    """The live processes of a process group."""
-    alive = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[2]) == group and fields[0] != "Z":
-            alive.append(int(path.parent.name))
-    return alive
-
-
-def wait_until_gone(group: int) -> None:
-    """The last of the others end when they see that the sweep has, a moment after it."""
-    deadline = time.monotonic() + 20.0
-    while members(group):
-        assert time.monotonic() < deadline, "workers outlive their sweep"
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_kill_9_in_the_middle_then_resume_gives_the_same_summary(tmp_path: Path, jobs: int) -> None:
-    process = start(tmp_path / "killed", jobs)
-    process.kill()
-    process.wait()
-    kept = RowStore(tmp_path / "killed/rows").read().num_rows
-    assert 0 < kept < 240
-    wait_until_gone(process.pid)
-    assert run(tmp_path / "killed", fakes.SLOW, jobs=2, replications=40).added == 240 - kept
-    run(tmp_path / "whole", fakes.SLOW, jobs=2, replications=40)
-    assert (tmp_path / "killed/summary.csv").read_bytes() == (tmp_path / "whole/summary.csv").read_bytes()
 
 
 def test_a_folder_in_use_is_refused_with_the_process_that_holds_it(tmp_path: Path) -> None:

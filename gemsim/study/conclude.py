@@ -1,0 +1,69 @@
+"""The end of a sweep, and of a merge: parts united, the summary written, and what the folder still lacks.
+
+All of it follows from the rows, so a run that is stopped here loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from gemsim.errors import ResultsError
+from gemsim.results.folder import json_text, write_text
+from gemsim.results.rows import RowStore, keys_of
+from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
+
+FAILED = "errors/failed.json"  # scenario id to what went wrong
+INCOMPLETE = "incomplete"  # the first word of why a design is shown without numbers
+
+
+def error_file(id_: str) -> str:
+    """Where in the folder the traceback of a design lies."""
+    return f"errors/{id_[:16]}.txt"
+
+
+def conclude(
+    points: Sequence[Point],
+    store: RowStore,
+    folder: Path,
+    *,
+    replications: int,
+    require: Require,
+    failed: Mapping[str, str],
+    least: int,
+) -> tuple[Summary, dict[str, str]]:
+    """Write what the rows in `store` say into `folder`; the summary, and which designs lack replications (their ids).
+
+    ResultsError if the rows contradict each other, are fewer than `least` or the folder cannot be written.
+    """
+    store.compact()
+    table = store.read()
+    if len(table) < least:  # a summary without them would be another
+        gone = (
+            f"{store.folder}: {least - len(table)} replications are gone since this run began: something removed files"
+        )
+        raise ResultsError(f"{gone}; run again, which makes them anew")
+    if failed:
+        write_text(folder / FAILED, json_text(failed))
+    lacking = incomplete(points, table, replications, but=failed)
+    without = {**lacking, **failed}
+    summary = summarise(points, table, replications=replications, require=require, failed=without)
+    write_text(folder / "summary.csv", to_csv(summary.rows))
+    write_text(folder / "costs.csv", to_csv(summary.costs))
+    return summary, lacking
+
+
+def incomplete(
+    points: Sequence[Point], table: pa.Table, replications: int, *, but: Mapping[str, str]
+) -> dict[str, str]:
+    """Scenario id to how many of its replications there are, of designs that lack some and are not in `but`."""
+    held = Counter(id_ for id_, replication in keys_of(table) if replication < replications)
+    wanted = dict.fromkeys(point.id for point in points if point.id and point.id not in but)
+    return {
+        id_: f"{INCOMPLETE}: {held[id_]} of {replications} replications are here"
+        for id_ in wanted
+        if held[id_] < replications
+    }
