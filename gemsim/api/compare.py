@@ -218,6 +218,8 @@ def _only(name: str, given: Study | Results) -> _Design:
         asked = plan(given.loaded, seed=None, replications=None, quick=given.quick)
         points, table = run_in_memory(asked, jobs=1)
         runs = _runs(table, {point.id: asked.replications for point in points})
+    if isinstance(given, Results) and given.found.incomplete and not runs:
+        raise GemsimError(f"{name}: {next(iter(given.found.incomplete.values()))}; gs.sweep again makes the others")
     if len(runs) != 1:
         raise GemsimError(f"{name}: holds {len(runs)} designs, and one is compared; take one with study.point(...)")
     ((id_, run),) = runs.items()

@@ -61,8 +61,7 @@ def test_designs_of_different_runs_are_paired_by_replication(tmp_path: Path) -> 
     assert gs.compare({"none": one("k=16", "m=0"), "code": more}, "code").loc[1, "diff"] == 0.0
 
 
-def test_a_hole_in_the_replications_pairs_the_others(tmp_path: Path) -> None:
-    """Each with its own namesake, not the next in line."""
+def test_a_folder_that_lacks_replications_is_refused(tmp_path: Path) -> None:
     from gemsim.results.rows import RowStore
 
     full = gs.sweep(one("k=16", "m=1"), out=tmp_path / "full", jobs=1, replications=6, quiet=True)
@@ -71,9 +70,8 @@ def test_a_hole_in_the_replications_pairs_the_others(tmp_path: Path) -> None:
     rows = store.read().to_pylist()
     shutil.rmtree(store.folder)
     store.append([row for row in rows if row["replication"] != 4], seed=2026)
-    table = gs.compare({"full": full, "holed": gs.load_results(tmp_path / "holed")})
-    assert table["replications"].tolist() == [6, 4]
-    assert table[["diff", "diff_lo", "diff_hi"]].to_numpy()[1].tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(GemsimError, match="holed: incomplete: 5 of 6 replications are here; gs.sweep again"):
+        gs.compare({"full": full, "holed": gs.load_results(tmp_path / "holed")})
 
 
 def test_one_replication_has_no_interval() -> None:

@@ -71,7 +71,9 @@ def test_in_a_kernel_two_workers_progress_and_pages_work(tmp_path: Path, monkeyp
         "gs.sweep(study, out='quiet', jobs=1, quiet=True).folder.as_posix()",
     )
     done = run(notebook, tmp_path)
-    assert printed(done) == "widths: 3 replications\n"
+    begun, ended = printed(done).splitlines()
+    assert begun == "widths: 3 replications"
+    assert ended.endswith("1 of 1 points done")
     shown = done.cells[1].outputs[-1]
     assert shown.output_type == "execute_result"
     assert "95 %" in shown.data["text/html"]

@@ -108,7 +108,9 @@ def test_progress_is_plain_lines_or_nothing(tmp_path: Path, capsys: pytest.Captu
     gs.sweep(study, out=tmp_path / "b", jobs=1)
     loud = capsys.readouterr()
     assert (quiet.out, quiet.err) == ("", "")
-    assert (loud.out, loud.err) == ("", "widths: 1 replications\n")
+    assert loud.out == ""
+    assert loud.err.startswith("widths: 1 replications\nwidths: 1 replications in ")
+    assert loud.err.endswith("; 1 of 1 points done\n")
 
 
 @pytest.mark.parametrize("given", [{"jobs": 0}, {"replications": 0}, {"seed": -1}, {"seed": 2**63}, {"jobs": 1.5}])
