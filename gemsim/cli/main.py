@@ -27,6 +27,7 @@ COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
     "recommend": "Find the design to run: screened by the closed form, confirmed by the engine.",
     "sweep": "Simulate every design point of a study and say which protects best.",
+    "report": "Write a sweep as one HTML page with figures.",
     "sensitivity": "Say which uncertain inputs decide the answer for one design.",
     "explain": "Explain one design point: where its time goes and why, to check by hand.",
     "timeline": "Tell what happened in one run, event by event, as text, tables and a picture.",
@@ -41,7 +42,6 @@ COMMANDS = {
     "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
 NOT_BUILT = {  # what it will do, what to do until then
-    "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
     "merge": ("Join the rows of several folders.", "run the sweep again in one folder; what exists is kept"),
 }
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED, STOPPED = 0, 1, 2, 3, 130

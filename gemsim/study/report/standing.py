@@ -1,0 +1,171 @@
+"""Figures of single designs: what their time was lost to, what their memory buys, how far they are apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from gemsim.results.estimate import Floats, Interval, mean_interval
+from gemsim.results.figures.forest import Apart, forest_figure
+from gemsim.results.figures.front import Cost, front_figure
+from gemsim.results.figures.looks import MOST
+from gemsim.results.figures.lost import Losses, lost_figure
+from gemsim.results.ledger import LEDGER
+from gemsim.results.summary import ROUNDING, Row
+from gemsim.study.advice import Group
+from gemsim.study.report import axes
+from gemsim.study.report.content import Figure, Left
+from gemsim.study.report.view import View
+from gemsim.study.report.words import interval, known
+from gemsim.study.shares import percent, points_of
+
+SHOWN_APART = 24
+SHOWN_GROUPS = 6
+NAMES = {  # the badput names of docs/model.md
+    "overhead": "protection overhead",
+    "detection": "detection",
+    "wasted": "wasted progress",
+    "recovery": "recovery",
+    "restart": "restart",
+    "waiting": "waiting",
+    "degraded": "degraded",
+    "planned": "planned stops",
+    "other": "other",
+}
+assert set(NAMES) == set(LEDGER) - {"productive"}
+
+
+def lost(view: View) -> Figure | Left:
+    """Where the time of the best design went, beside the design that spends least."""
+    title = "What the time was lost to"
+    if view.lead is None or view.shown is None:
+        return Left(title, "nothing was simulated that meets the requirement")
+    pair = [view.shown, *_beside(view.lead, view.shown)]
+    shares = [_shares(view.runs[row["point"]]) for row in pair]
+    kept = [name for name in NAMES if any(own[name].value > 0.0 for own in shares)]
+    if not kept:
+        return Left(title, "no time was lost")
+    losses = [
+        Losses(view.lead.name(row), {NAMES[name]: own[name] for name in kept})
+        for row, own in zip(pair, shares, strict=True)
+    ]
+    largest = sorted(kept, key=lambda name: -shares[0][name].value)[:2]
+    parts = " and ".join(f"{NAMES[name]} ({percent(shares[0][name].value)})" for name in largest)
+    total = sum(own.value for own in shares[0].values())
+    beside = f"; beside it {losses[1].title}" if len(losses) > 1 else ""
+    seen = (
+        f"{losses[0].title} loses {percent(total)} of its wall time, most to {parts}{beside}. Each bar starts where the one "
+        f"above it ends; ± is half of the 95 % interval."
+    )
+    return Figure("lost", title, seen, *lost_figure(losses), wide=len(losses) > 1)
+
+
+def _beside(group: Group, shown: Row) -> list[Row]:
+    """The design to set beside the best: the one that spends least memory, or if that is the best the smallest ETTR."""
+    others = [row for row in group.designs if row["point"] != shown["point"]]
+    cheaper = [row for row in others if row["memory_overhead"] < shown["memory_overhead"]]
+    if cheaper:
+        return [min(cheaper, key=lambda row: (row["memory_overhead"], -row["ettr"]))]
+    return [min(others, key=lambda row: float(row["ettr"]))] if others else []
+
+
+def _shares(run: Mapping[str, Floats]) -> dict[str, Interval]:
+    """Shares of wall time by category, with intervals over the replications."""
+    found = {}
+    for name in NAMES:
+        share = mean_interval(run[f"{name}_s"] / run["wall_s"])
+        found[name] = share if abs(share.value) > ROUNDING else Interval(0.0, 0.0, 0.0)
+    return found
+
+
+def front(view: View) -> Figure | Left:
+    """Wasted time over memory, the front of each series joined."""
+    title = "What memory buys"
+    costs = [cost for name, rows in _series(view) for cost in _costs(name, rows, view)]
+    if len(costs) < 2:
+        return Left(title, "fewer than two designs were simulated")
+    if len({cost.memory for cost in costs}) < 2:
+        return Left(title, f"all designs spend the same memory ({percent(costs[0].memory)})")
+    on = [cost for cost in costs if cost.on_front]
+    least, most = min(on, key=lambda one: one.memory), min(on, key=lambda one: one.wasted.value)
+    seen = (
+        f"{len(costs)} designs, {len(on)} of them on the front: none of their series wastes less time for no more memory. "
+        f"At {percent(least.memory)} of memory {percent(least.wasted.value)} of the time is wasted, at least "
+        f"{percent(most.wasted.value)} (at {percent(most.memory)}). Whiskers: 95 % intervals."
+    )
+    return Figure("front", title, seen, *front_figure(costs))
+
+
+def _series(view: View) -> list[tuple[str, list[Row]]]:
+    """Groups as series where there are a few; else the first group, by variant or by the axis with fewest values."""
+    known_groups = [(group, title) for group, title in zip(view.groups, view.titles, strict=True) if group.designs]
+    if 1 < len(known_groups) <= SHOWN_GROUPS:
+        return [(title, group.designs) for group, title in known_groups]
+    if view.lead is None:
+        return []
+    group = view.lead
+    points = [point for point in group.points if view.rows[point.index]["ettr"] is not None]
+    by = axes.series(points, "") if points else None
+    if by is None:
+        return [("designs", group.designs)]
+    parts: dict[str, dict[str, Row]] = {}
+    name = {**group.names, axes.VARIANT: ""}[by]
+    for point in points:
+        raw = axes.value(point, by)
+        label = str(raw) if by == axes.VARIANT else f"{name} = {axes.text(raw)}" if raw != "" else "without it"
+        parts.setdefault(label, {}).setdefault(point.id, view.rows[point.index])
+    return [(label, list(rows.values())) for label, rows in list(parts.items())[:MOST]]
+
+
+def _costs(name: str, rows: Sequence[Row], view: View) -> list[Cost]:
+    found = []
+    for row in rows:
+        ettr = interval(row, "ettr")
+        wasted = Interval(1.0 - ettr.value, 1.0 - ettr.hi, 1.0 - ettr.lo)
+        beaten = any(
+            (other["ettr"] > row["ettr"] and other["memory_overhead"] <= row["memory_overhead"])
+            or (other["ettr"] >= row["ettr"] and other["memory_overhead"] < row["memory_overhead"])
+            for other in rows
+        )
+        best = any(view.rows[i]["point"] == row["point"] and view.rows[i]["best"] for i in _bests(view))
+        found.append(Cost(name, row["memory_overhead"], wasted, not beaten, best))
+    return found
+
+
+def _bests(view: View) -> list[int]:
+    return [group.choice.best for group in view.groups if group.choice.best is not None]
+
+
+def apart(view: View) -> Figure | Left:
+    """Paired differences of the designs of the first group to its largest ETTR."""
+    title = "How far the designs are apart"
+    group = view.lead
+    if group is None or group.reference is None:
+        return Left(title, "no design meets the requirement, so there is none to compare with")
+    reference = group.reference
+    others = [row for row in group.designs if row["point"] != reference["point"] and known(row["ettr_diff"])]
+    if not others:
+        return Left(title, "one design only")
+    others.sort(key=lambda row: -float(row["ettr_diff"]))
+    kept = _kept(others, group)
+    drawn = [Apart(group.name(row), interval(row, "ettr_diff"), bool(row["tied"])) for row in kept]
+    tied = sum(bool(row["tied"]) for row in others)
+    left = f" {len(others) - len(drawn)} more are in summary.csv." if len(others) > len(drawn) else ""
+    none = math.isnan(drawn[0].difference.lo)
+    bars = "one replication gives no interval" if none else "bars are 95 % intervals of the paired difference"
+    where = view.title(group)
+    seen = (
+        f"ETTR less that of {group.name(reference)}{f' ({where})' if where else ''}, on the same failures: {tied} of "
+        f"{len(others)} others are tied with it, the farthest is {points_of(abs(others[-1]['ettr_diff']))} away; {bars}.{left}"
+    )
+    pictures = forest_figure(drawn, reference=group.name(reference))
+    return Figure("differences", title, seen, *pictures, wide=True)
+
+
+def _kept(others: Sequence[Row], group: Group) -> list[Row]:
+    """The nearest and the farthest, and always the best."""
+    if len(others) <= SHOWN_APART:
+        return list(others)
+    best = None if group.best is None else group.best["point"]
+    near, far = others[: SHOWN_APART - 6], others[-5:]
+    return [row for row in others if row in near or row in far or row["point"] == best]
