@@ -8,8 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemsim.results.estimate import Interval
-from gemsim.results.figures.looks import DASHES, INK, MARKERS, SERIES, SOFT, Pictures, below, panels, saved, sheet
+from gemsim.results.figures.looks import (
+    DASHES,
+    INK,
+    MARKERS,
+    SERIES,
+    SOFT,
+    Pictures,
+    above,
+    panels,
+    saved,
+    sheet,
+    wrapped,
+)
 
+TITLE = 52  # characters of a panel's title in one line
+ALIKE = 1.3  # range of all panels over that of the widest, up to which they share one scale
 MUCH = 7.9  # largest over smallest value of an axis from which it is drawn in powers
 
 
@@ -40,15 +54,25 @@ def curves_figure(drawn: Sequence[Panel], *, across: str, upward: str, ticks: Se
     with sheet(
         6.4 if len(drawn) == 1 else 8.6, (3.5 if rows == 1 else 2.5 * rows) + 0.2 * (1 + len(names) // 4)
     ) as figure:
-        axes = panels(figure, len(drawn), sharex=True, sharey=len(drawn) > 1)
+        axes = panels(figure, len(drawn), sharex=True, sharey=_alike(drawn))
         for at, panel in zip(axes, drawn, strict=True):
             _panel(at, panel, names, flats)
             _scale(at, ticks)
-            at.set_title(panel.title)
+            at.set_title(wrapped(panel.title, TITLE))
         figure.supxlabel(across, fontsize=9, color=INK)
         figure.supylabel(upward, fontsize=9, color=INK)
-        below(figure, *_legend(names, flats))
+        above(figure, *_legend(names, flats))
         return saved(figure)
+
+
+def _alike(drawn: Sequence[Panel]) -> bool:
+    """Whether one scale serves all panels."""
+    spans = []
+    for panel in drawn:
+        ends = [end for curve in panel.curves for one in curve.y for end in one if not math.isnan(end)]
+        spans.append((min(ends), max(ends)))
+    widest = max(high - low for low, high in spans)
+    return max(high for _, high in spans) - min(low for low, _ in spans) <= ALIKE * widest
 
 
 def _panel(axes: Any, panel: Panel, names: Sequence[str], flats: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gemsim.results.choice import TIE_BAND
 from gemsim.results.estimate import Interval
-from gemsim.results.figures.looks import GRID, INK, SERIES, SOFT, Pictures, below, saved, sheet
+from gemsim.results.figures.looks import GRID, INK, SERIES, SOFT, Pictures, above, saved, sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,22 @@ def forest_figure(designs: Sequence[Apart], *, reference: str) -> Pictures:
         axes.axvline(0.0, color=INK, lw=0.8)
         for place, one in enumerate(designs):
             _whisker(axes, place, one)
+        axes.set_xlim(*_ends(designs, band))
         axes.set_yticks(range(len(designs)), [one.name for one in designs])
         axes.set_ylim(len(designs) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0, labelsize=8)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(f"points of ETTR less than {reference}" if len(reference) < 46 else "points of ETTR apart")
-        below(figure, *_legend())
+        above(figure, *_legend())
         return saved(figure)
+
+
+def _ends(designs: Sequence[Apart], band: float) -> tuple[float, float]:
+    """As far as the data go, and the start of the band on either side."""
+    ends = [100.0 * end for one in designs for end in one.difference if not math.isnan(end)]
+    low, high = min([*ends, 0.0]), max([*ends, 0.0])
+    room = max(0.06 * (high - low), 0.3 * band)
+    return low - room, high + room
 
 
 def _whisker(axes: Any, place: int, one: Apart) -> None:

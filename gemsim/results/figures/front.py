@@ -1,4 +1,4 @@
-"""What memory buys: wasted time over the memory that a design costs, and the front of designs that none beats in both."""
+"""What memory buys: wasted time over the memory that a design costs, and the front of those that none beats in both."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemsim.results.estimate import Interval
-from gemsim.results.figures.looks import INK, MARKERS, SERIES, Pictures, below, saved, sheet
+from gemsim.results.figures.looks import INK, MARKERS, SERIES, Pictures, above, saved, sheet
 
 MANY = 300  # designs above which those off the front have no whiskers
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One design: memory as a share of the GPU's, wasted time as a share of wall time, the series that it belongs to."""
+    """One design: memory as a share of the GPU's, wasted time as a share of wall time, the series it belongs to."""
 
     series: str
     memory: float
@@ -38,7 +38,7 @@ def front_figure(designs: Sequence[Cost]) -> Pictures:
         )  # fmt: skip
         axes.set(xlabel="memory overhead, % of the GPU's memory", ylabel="wasted time (1 − ETTR), % of wall time")
         axes.margins(0.06)
-        below(figure, *_legend(names, bool(best)), columns=3)
+        above(figure, *_legend(names, bool(best)))
         return saved(figure)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gemsim.results.figures.looks import GRID, INK, SOFT, Pictures, saved, sheet
+from gemsim.results.figures.looks import GRID, INK, SOFT, Pictures, panels, saved, sheet, wrapped
 
 DARK, LIGHT = "#101010", "#f7f7f7"  # of numbers in cells, whose ground does not change with the page
 
@@ -27,14 +27,16 @@ def heat_figure(
     """Maps side by side on one scale; `rows` and `columns` are the names of the axes with their values."""
     known = [v for field in fields for line in field.values for v in line if not math.isnan(v)]
     low, high = min(known), max(known)
-    width = 1.9 + len(fields) * max(2.0, 0.62 * len(columns[1]))
-    with sheet(min(max(width, 5.0), 11.0), 1.5 + 0.36 * len(rows[1])) as figure:
-        grid = figure.subplots(1, len(fields), squeeze=False, sharey=True)
-        for place, (axes, field) in enumerate(zip(grid.flat, fields, strict=True)):
+    wide, deep = min(len(fields), 2), -(-len(fields) // 2)
+    width = 2.2 + 0.09 * max(map(len, rows[1])) + wide * max(2.3, 0.62 * len(columns[1]))
+    with sheet(min(max(width, 6.0), 10.0), 0.5 + deep * (0.8 + 0.36 * len(rows[1]))) as figure:
+        grid = panels(figure, len(fields), sharex=True, sharey=True)
+        for axes, field in zip(grid, fields, strict=True):
             _map(axes, field, rows[1], columns[1], (low, high))
-            axes.set(xlabel=columns[0], ylabel=rows[0] if place == 0 else "")
-            axes.set_title(field.title)
-        bar = figure.colorbar(grid.flat[0].collections[0], ax=list(grid.flat), shrink=0.9, pad=0.02)
+            axes.set_title(wrapped(field.title, 38))
+        figure.supxlabel(columns[0], fontsize=9, color=INK)
+        figure.supylabel(rows[0], fontsize=9, color=INK)
+        bar = figure.colorbar(grid[0].collections[0], ax=list(grid), shrink=0.9, pad=0.02)
         bar.set_label(what)
         bar.outline.set_edgecolor(GRID)
         return saved(figure)
@@ -56,7 +58,7 @@ def _map(axes: Any, field: Field, rows: Sequence[str], columns: Sequence[str], s
         if math.isnan(value):
             axes.text(j + 0.5, i + 0.5, "–", ha="center", va="center", color=SOFT, fontsize=8)
             continue
-        text, colour = f"{value:.2f}{field.marks[i][j]}", DARK if value > middle else LIGHT
+        text, colour = f"{value:.2f}{field.marks[i][j]}".replace("-", "−"), DARK if value > middle else LIGHT
         axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, fontsize=8)
     axes.grid(visible=False)
     for spine in axes.spines.values():

@@ -5,6 +5,7 @@ Ink, paper and grid have colours of their own that nothing else uses, so that a 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, SOFT, GRID, PAPER = "#17191c", "#5b616a", "#dcdfe4", "#fdfdfe"
-# seaborn's palette "colorblind", without its yellow and its pale pink, which white paper swallows; tests hold it to that
+# seaborn's palette "colorblind" without its yellow and its pale pink, which white paper swallows
 SERIES = ("#0173b2", "#d55e00", "#029e73", "#cc78bc", "#de8f05", "#56b4e9", "#ca9161", "#949494")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), "-", (0, (5, 1.5)), (0, (1, 1)), "-")
+LETTER, SIGN = 5.0, 46.0  # points that a letter of a legend takes, and its sign with the gap
 MOST = len(SERIES)  # series that can be told apart
 
 _LOOKS: dict[str, Any] = {
@@ -60,10 +62,17 @@ def saved(figure: Figure) -> Pictures:
     return svg_of(figure), png_of(figure)
 
 
-def below(figure: Figure, handles: Sequence[Any], labels: Sequence[str], *, columns: int = 4) -> None:
-    """A legend under the axes, where it covers no data."""
+def above(figure: Figure, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """A legend above the axes, where it covers no data and no name of an axis, in as many columns as have room."""
     if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), fontsize=8)
+        room = figure.get_figwidth() * 72.0 / (LETTER * max(map(len, labels)) + SIGN)
+        columns = max(1, min(int(room), len(labels)))
+        figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=8)
+
+
+def wrapped(title: str, width: int) -> str:
+    """A title over as many lines as it takes, so that it does not run into its neighbour's."""
+    return textwrap.fill(title, width, break_long_words=False)
 
 
 def panels(figure: Figure, count: int, *, columns: int = 2, **how: Any) -> list[Any]:

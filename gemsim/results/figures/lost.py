@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemsim.results.estimate import Interval
-from gemsim.results.figures.looks import INK, SERIES, SOFT, Pictures, panels, saved, sheet
+from gemsim.results.figures.looks import INK, SERIES, SOFT, Pictures, panels, saved, sheet, wrapped
+
+LEAST = 0.005  # per cent that two decimals can tell from nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,11 @@ def _waterfall(axes: Any, design: Losses) -> None:
     axes.set_yticks(range(last + 1), [*design.shares, "all that is lost"])
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.set_title(design.title)
+    axes.set_title(wrapped(design.title, 46))
 
 
 def _said(share: Interval) -> str:
     half = 100.0 * share.half_width
+    if 0.0 < 100.0 * share.value < LEAST:
+        return f"less than {LEAST} %"
     return f"{100.0 * share.value:.2f} %" + ("" if math.isnan(half) else f" ± {half:.2f}")

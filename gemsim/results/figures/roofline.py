@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gemsim.results.figures.looks import DASHES, INK, MARKERS, SERIES, SOFT, Pictures, below, panels, saved, sheet
+from gemsim.results.figures.looks import DASHES, INK, MARKERS, SERIES, SOFT, Pictures, above, panels, saved, sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def roofline_figure(
         axes[0].set_ylim(0.0, 1.12 * copy / 1e12)
         figure.supxlabel("k, data shards of a stripe", fontsize=9, color=INK)
         figure.supylabel("bytes read and written, TB/s", fontsize=9, color=INK)
-        below(figure, *_legend(names), columns=5)
+        above(figure, *_legend(names))
         return saved(figure)
 
 

@@ -34,7 +34,7 @@ def answer_of(view: View) -> Answer:
         about="" if view.fleet_decides else view.title(lead),
         why=said + (_elsewhere(view, lead) if len(view.groups) > 1 and not view.fleet_decides else []),
         facts=list(_facts(view, lead)),
-        cautions=[f"Caution: {text}." for text in cautions(view.rows)],
+        cautions=[f"Caution: {'; '.join(found)}."] if (found := cautions(view.rows)) else [],
         groups=_groups(view),
     )
 
@@ -48,9 +48,7 @@ def _elsewhere(view: View, lead: Group) -> list[str]:
     same = sum(group.best is not None and group.name(group.best) == name for group in others)
     if same == len(view.groups) - 1:
         return [f"{name} is the best design of all {len(view.groups)} groups."]
-    return [
-        f"This is the first of {len(view.groups)} groups; {len(view.groups) - 1 - same} of the others choose another."
-    ]
+    return [f"The best design is not the same in all {len(view.groups)} groups: see below."]
 
 
 def _facts(view: View, lead: Group) -> Iterator[Fact]:
@@ -85,13 +83,15 @@ def _sample(view: View, row: Row) -> Fact:
     wanted = "" if done >= asked else f" of {asked}"
     days = brief(row["wall_s"], "time")
     each = "" if not known(row["failures"]) else f"{row['failures'] * done:,.0f} failures in all, {days} each"
-    return Fact("Sample", f"{done}{wanted} replication{'s' if asked > 1 else ''}", each)
+    return Fact("Replications", f"{done}{wanted}", each)
 
 
 def _costs(row: Row) -> Fact:
     if not row["profile"]:
-        return Fact("Cost of coding", "none", "no calibration profile is used")
-    return Fact("Cost of coding", "modelled" if row["modelled"] else "measured", f"{row['profile']}".partition("#")[0])
+        return Fact("Speed of coding", "none", "no calibration profile is used")
+    profile = str(row["profile"]).partition("#")[0].partition("/")[0]
+    kind = ("modelled", f"not measured: {profile}") if row["modelled"] else ("measured", profile)
+    return Fact("Speed of coding", *kind)
 
 
 def _groups(view: View) -> Grid | None:
@@ -112,7 +112,14 @@ def _standing(group: Group) -> list[str]:
         return ["none meets the requirement", *[UNKNOWN] * 5]
     name = group.name(row) if group.best is not None else f"no choice; largest: {group.name(row)}"
     tied = f"{len(group.choice.tied)} of {len(group.allowed)}"
-    return [name, ettr(row), form(row), tied, percent(row["memory_overhead"]), f"+{percent(row['step_overhead'], 3)}"]
+    return [
+        name,
+        ettr(row),
+        form(row).replace("\n", " "),
+        tied,
+        percent(row["memory_overhead"]),
+        f"+{percent(row['step_overhead'], 3)}",
+    ]
 
 
 def source_lines(view: View) -> list[str]:

@@ -24,7 +24,7 @@ def values(points: Sequence[Point], path: str) -> list[Any]:
 
 
 def numeric(points: Sequence[Point]) -> list[str]:
-    """The axes of two or more numbers or quantities: width first, then those of protection by their number of values."""
+    """The axes of two or more numbers or quantities: width first, then those of protection, longest first."""
     found = []
     for path in points[0].columns:
         held = values(points, path)

@@ -29,9 +29,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table: caption, headings, for each column whether it holds numbers, rows in parts; the first cell is a heading.
+    """A table: caption, headings, for each column whether it holds numbers, rows in parts, and `notes` below it.
 
-    `notes` stand below it.
+    The first cell of a row is its heading. What follows a line break in a cell stands small below the rest.
     """
 
     caption: str

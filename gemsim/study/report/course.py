@@ -41,8 +41,8 @@ def course(view: View) -> Figure | Left:
     assert view.lead is not None
     share = run["productive_s"][number] / wall
     seen = (
-        f"Replication {number} of {view.lead.name(row)}, the one nearest to the mean: {run['failures'][number]:,.0f} failures "
-        f"in {brief(wall, 'time')}, ETTR {share:.4f}. gemsim timeline says what happened, event by event."
+        f"Replication {number} of {view.lead.name(row)}, the one nearest to the mean: {run['failures'][number]:,.0f} "
+        f"failures in {brief(wall, 'time')}, ETTR {share:.4f}. gemsim timeline says what happened, event by event."
     )
     return Figure("timeline", title, seen, draw(timeline), b"", wide=True, own_colours=True)
 

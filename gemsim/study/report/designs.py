@@ -8,15 +8,15 @@ from gemsim.results.summary import Row
 from gemsim.study.advice import Group, pages
 from gemsim.study.report.content import NUMERIC, Grid, Part
 from gemsim.study.report.view import View
-from gemsim.study.report.words import LEVEL, UNKNOWN, count, form, known, range_text, share
+from gemsim.study.report.words import LEVEL, UNKNOWN, count, form, known, range_text, share, under
 from gemsim.study.shares import hundredths, percent
 from gemsim.study.terminal import chosen, twin
 
 FULL = 120  # points; of a larger sweep the designs that decide are shown
 MOST_GROUPS = 40
 HEADINGS = (
-    *("design", "ETTR", LEVEL, "closed form", "apart", "points behind", f"{LEVEL} of it", "memory", "step time"),
-    *("burst, pages", "fall-back per failure", "failures per run", "replications"),
+    *("design", "ETTR", "closed form", "apart", "points behind", "memory", "step time", "burst, pages"),
+    *("fall-back per failure", "failures per run", "repli\u00adcations"),
 )
 MARKS = {"*": "best", "=": "tied", ">": "largest ETTR", "<": "smallest ETTR"}
 
@@ -32,7 +32,8 @@ def designs_of(view: View) -> Grid:
             for mark, row in (chosen(group) if large else _every(group))
         ]
         parts.append(Part(title if len(view.groups) > 1 else "", rows))
-    return Grid("Designs", HEADINGS, ("", *[NUMERIC] * (len(HEADINGS) - 1)), parts, list(_notes(view, large=large)))
+    caption, kinds = f"Each design; below a number its {LEVEL} interval", ("", *[NUMERIC] * (len(HEADINGS) - 1))
+    return Grid(caption, HEADINGS, kinds, parts, list(_notes(view, large=large)))
 
 
 def _every(group: Group) -> Iterator[tuple[str, Row]]:
@@ -46,15 +47,26 @@ def _line(view: View, group: Group, mark: str, row: Row, *, large: bool) -> list
     told = f" ({MARKS[mark]})" if mark else ""
     if row["ettr"] is None:
         return [f"{name}{told}", _without(view, row), *[""] * (len(HEADINGS) - 2)]
-    behind = UNKNOWN if not known(row["ettr_diff"]) else hundredths(-row["ettr_diff"])
-    span = ""
-    if known(row["ettr_diff_lo"]):
-        span = f"{hundredths(-row['ettr_diff_hi'])} to {hundredths(-row['ettr_diff_lo'])}"
     return [
-        f"{name}{told}", f"{row['ettr']:.4f}", range_text(row, "ettr", digits=4) or UNKNOWN, form(row), twin(row)[1],
-        behind, span or UNKNOWN, percent(row["memory_overhead"]), percent(row["step_overhead"], 3), pages(row),
+        f"{name}{told}", under(f"{row['ettr']:.4f}", range_text(row, "ettr", digits=4)), form(row),
+        twin(row)[1].replace(" (", "\n("),
+        _behind(group, row), percent(row["memory_overhead"]), percent(row["step_overhead"], 3), pages(row),
         share(row, "fallback_per_failure"), count(row, "failures"), str(row["replications"]),
     ]  # fmt: skip
+
+
+def _behind(group: Group, row: Row) -> str:
+    """How far behind the reference, with the interval of that."""
+    if group.reference is not None and row["point"] == group.reference["point"]:
+        return "largest"
+    if not known(row["ettr_diff"]):
+        return UNKNOWN
+    span = (
+        f"{hundredths(-row['ettr_diff_hi'])} to {hundredths(-row['ettr_diff_lo'])}"
+        if known(row["ettr_diff_lo"])
+        else ""
+    )
+    return under(hundredths(-row["ettr_diff"]), span)
 
 
 def _without(view: View, row: Row) -> str:
@@ -71,12 +83,12 @@ def _notes(view: View, *, large: bool) -> Iterator[str]:
             f"{len(view.rows)} points are in summary.csv."
         )
     yield (
-        f"ETTR: productive time over wall time, mean of the replications with its {LEVEL} interval (Student t). Closed form: "
-        "with its kind (exact, first order, bound). Apart: simulated less closed form, in standard errors (z) where exact, "
-        "else beside (the stated error)."
+        "ETTR: productive time over wall time, mean of the replications (interval: Student t). Closed form: with its "
+        "kind (exact, first order, bound). Apart: simulated less closed form, in standard errors (z) where exact, else "
+        "with the stated error below it."
     )
     yield (
-        "Points behind: paired difference to the largest ETTR of the group, on the same failures, in hundredths of wall "
-        "time. Burst: adjacent pages of one GPU surely survived, by its own stripe. Fall-back: failures recovered by a later "
-        "tier than the first that covers them."
+        "Points behind: paired difference to the largest ETTR of the group, on the same failures, in hundredths of the "
+        "wall time. Burst: adjacent pages of one GPU surely survived, by its own stripe. Fall-back: failures recovered by a "
+        "later tier than the first that covers them."
     )

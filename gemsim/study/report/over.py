@@ -18,6 +18,7 @@ from gemsim.study.report.words import LEVEL, interval, known
 from gemsim.study.titles import said
 
 MOST_PANELS = 4
+MOST_FLATS = 2  # designs without the axis that are drawn across a panel
 LEAST_CELLS = 4
 
 
@@ -37,22 +38,23 @@ def curves(view: View) -> Figure | Left:
 def _curves(view: View, panels: Sequence[Panel], across: str, hue: str | None) -> Figure:
     names = _names(view)
     x, by = names[across], "" if hue is None else f", a line for each {names[hue]}"
-    ticks = sorted(
-        {(place, axes.text(raw)) for raw in axes.values(view.simulated, across) if (place := _place(raw)) is not None}
-    )
+    raws = axes.values(view.simulated, across)
+    ticks = sorted({(place, axes.text(raw)) for raw in raws if (place := _place(raw)) is not None})
     pictures = curves_figure(panels[:MOST_PANELS], across=_axis(x), upward="ETTR", ticks=ticks)
-    left = (
-        f" {len(panels) - MOST_PANELS} more panels are left out; summary.csv has them."
-        if len(panels) > MOST_PANELS
-        else ""
-    )
-    band = (
-        f"bands: {LEVEL} intervals"
-        if any(known(view.rows[p.index]["ettr_lo"]) for p in view.simulated)
-        else "no intervals"
-    )
-    seen = f"ETTR over {x}{by}: markers simulated ({band}), dashed lines the closed form. {_span(panels)}{left}"
-    return Figure("ettr", f"ETTR over {x}", seen, *pictures, wide=len(panels) > 1)
+    spread = any(known(view.rows[point.index]["ettr_lo"]) for point in view.simulated)
+    band = f"bands: {LEVEL} intervals" if spread else "one replication: no intervals"
+    seen = f"ETTR over {x}{by}: markers simulated ({band}), dashed lines the closed form. {_span(panels)}"
+    left = [seen, *_left_out(view, panels, across)]
+    return Figure("ettr", f"ETTR over {x}", " ".join(left), *pictures, wide=len(panels) > 1)
+
+
+def _left_out(view: View, panels: Sequence[Panel], across: str) -> Iterator[str]:
+    """What the picture has no room for."""
+    if len(panels) > MOST_PANELS:
+        yield f"{len(panels) - MOST_PANELS} more panels are left out; summary.csv has them."
+    without = {point.id for point in view.simulated if axes.value(point, across) == ""}
+    if without and not any(panel.flats for panel in panels):
+        yield f"{len(without)} designs that have no such axis are not drawn here."
 
 
 def _span(panels: Sequence[Panel]) -> str:
@@ -70,29 +72,29 @@ def _panels(view: View, points: Sequence[Point], across: str, hue: str | None) -
         own = [point for point in points if keys[point.index] == key]
         lines, flats = list(_lines(view, own, across, hue)), dict(_flats(view, own, across, hue))
         if lines:
-            panels.append(Panel(title, lines, list(flats.items())))
+            panels.append(Panel(title, lines, list(flats.items()) if len(flats) <= MOST_FLATS else []))
     return panels
 
 
 def _lines(view: View, points: Sequence[Point], across: str, hue: str | None) -> Iterator[Curve]:
-    short = _names(view)
     for held in axes.values(points, hue) if hue else [""]:
         own = [point for point in points if _place(axes.value(point, across)) is not None]
         own = [point for point in own if not hue or axes.value(point, hue) == held]
         places = {_place(axes.value(point, across)): point for point in own}
         ordered = [places[place] for place in sorted(place for place in places if place is not None)]
         if ordered:
-            name = (
-                "simulated"
-                if not hue
-                else axes.text(held)
-                if hue == axes.VARIANT
-                else f"{short[hue]} = {axes.text(held)}"
-            )
+            name = _called(view, hue, held)
             rows = [view.rows[point.index] for point in ordered]
             forms = [float(row["ettr_analytic"]) if known(row["ettr_analytic"]) else math.nan for row in rows]
             where = [_place(axes.value(point, across)) or 0.0 for point in ordered]
             yield Curve(name, where, [interval(row, "ettr") for row in rows], forms)
+
+
+def _called(view: View, hue: str | None, held: Any) -> str:
+    """The name of a line."""
+    if hue is None:
+        return "simulated"
+    return axes.text(held) if hue == axes.VARIANT else f"{_names(view)[hue]} = {axes.text(held)}"
 
 
 def _flats(view: View, points: Sequence[Point], across: str, hue: str | None) -> Iterator[tuple[str, Interval]]:
@@ -141,7 +143,7 @@ def heat(view: View) -> Figure | Left:
         f"ETTR of each {names[down]} and {names[across]} less the largest of its group, in points (paired, on the same "
         f"failures): from {low:.2f} to 0.00. * best, = tied with the largest.{left}"
     )
-    return Figure("heat", f"{names[down]} × {names[across]}", seen, *pictures, wide=True)
+    return Figure("heat", f"ETTR over {names[down]} and {names[across]}", seen, *pictures, wide=True)
 
 
 def _pair(view: View) -> tuple[str, str] | None:

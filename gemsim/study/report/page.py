@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import gemsim
@@ -38,12 +39,19 @@ def report_of(folder: Path) -> Report:
         designs=designs_of(view) if view.lead is not None else None,
         told=list(_told(view)),
         blocks=list(_blocks(view)),
-        figures=[one for one in drawn if isinstance(one, Figure)],
+        figures=_paired([one for one in drawn if isinstance(one, Figure)]),
         left=[one for one in drawn if isinstance(one, Left)],
         origin=origin_of(view),
         missing=list(_missing(view)),
         version=gemsim.__version__,
     )
+
+
+def _paired(figures: Sequence[Figure]) -> list[Figure]:
+    """Two narrow figures stand side by side; one that is left over takes the width of both."""
+    narrow = [figure for figure in figures if not figure.wide]
+    alone = narrow[-1] if len(narrow) % 2 else None
+    return [replace(figure, wide=True) if figure is alone else figure for figure in figures]
 
 
 def _counted(view: View) -> str:
@@ -82,12 +90,8 @@ def _blocks(view: View) -> Iterator[Grid]:
     found += [plain(block.table, block.title) for block in blocks]
     yield from found[:MOST_BLOCKS]
     if len(found) > MOST_BLOCKS:
-        yield Grid(
-            f"{len(found) - MOST_BLOCKS} more tables of other groups are left out; summary.csv has the numbers.",
-            (),
-            (),
-            (),
-        )
+        left = f"{len(found) - MOST_BLOCKS} more tables of other groups are left out; summary.csv has the numbers."
+        yield Grid(left, (), (), ())
 
 
 def _with_text(title: str, text: str, grid: Grid) -> Grid:
@@ -96,7 +100,7 @@ def _with_text(title: str, text: str, grid: Grid) -> Grid:
 
 
 def _missing(view: View) -> Iterator[str]:
-    """What is not in the numbers: points that failed, that cannot exist, that have not run; and costs beyond a profile."""
+    """What is not in the numbers: points that failed, cannot exist or have not run; and costs beyond a profile."""
     result = view.result
     yield from (line.strip() for line in infeasible(view.rows))
     named: set[str] = set()
@@ -112,5 +116,5 @@ def _missing(view: View) -> Iterator[str]:
         yield f"{len(waiting)} designs have not run yet: the same command as before goes on."
     short = sum(view.rows[p.index]["replications"] < result.plan.replications for p in view.simulated)
     if short:
-        yield f"{short} points have fewer than the {result.plan.replications} replications asked for: the sweep was stopped."
+        yield f"{short} points have fewer replications than the {result.plan.replications} asked for: it was stopped."
     yield from (line.strip() for line in extrapolated(view.groups))

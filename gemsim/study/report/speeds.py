@@ -62,8 +62,8 @@ def _seen(profile: Profile, lines: Sequence[tuple[str, Sequence[Speed]]]) -> str
     said = " Hollow markers: EXTRAPOLATED beyond the profile." if hollow else ""
     copy = brief(profile.copy_bandwidth, "bandwidth")
     return (
-        f"Bytes read and written per second while 1 GiB is coded, {_kind(profile)}, under the copy bandwidth of {copy}: "
-        f"{' and '.join(parts)} of it. Bands: what the profile trusts its entries to.{said}"
+        f"Bytes read and written per second while 1 GiB is coded, {_kind(profile)}, under the copy bandwidth of {copy}"
+        f": {' and '.join(parts)} of it. Bands: what the profile trusts its entries to.{said}"
     )
 
 

@@ -16,8 +16,9 @@ from gemsim.study.advice import Group
 from gemsim.study.report import axes
 from gemsim.study.report.content import Figure, Left
 from gemsim.study.report.view import View
-from gemsim.study.report.words import interval, known
+from gemsim.study.report.words import LEVEL, interval
 from gemsim.study.shares import percent, points_of
+from gemsim.study.titles import job_of
 
 SHOWN_APART = 24
 SHOWN_GROUPS = 6
@@ -54,8 +55,8 @@ def lost(view: View) -> Figure | Left:
     total = sum(own.value for own in shares[0].values())
     beside = f"; beside it {losses[1].title}" if len(losses) > 1 else ""
     seen = (
-        f"{losses[0].title} loses {percent(total)} of its wall time, most to {parts}{beside}. Each bar starts where the one "
-        f"above it ends; ± is half of the 95 % interval."
+        f"{losses[0].title} loses {percent(total)} of its wall time, most to {parts}{beside}. Each bar starts where "
+        f"the one above it ends; ± is half of the {LEVEL} interval."
     )
     return Figure("lost", title, seen, *lost_figure(losses), wide=len(losses) > 1)
 
@@ -86,24 +87,30 @@ def front(view: View) -> Figure | Left:
         return Left(title, "fewer than two designs were simulated")
     if len({cost.memory for cost in costs}) < 2:
         return Left(title, f"all designs spend the same memory ({percent(costs[0].memory)})")
-    on = [cost for cost in costs if cost.on_front]
+    first = costs[0].series
+    on = [cost for cost in costs if cost.on_front and cost.series == first]
     least, most = min(on, key=lambda one: one.memory), min(on, key=lambda one: one.wasted.value)
+    gain = "and no memory buys less" if least is most else f"{percent(most.memory)} buy {percent(most.wasted.value)}"
+    among = f" Of {first}:" if len({cost.series for cost in costs}) > 1 else ""
     seen = (
-        f"{len(costs)} designs, {len(on)} of them on the front: none of their series wastes less time for no more memory. "
-        f"At {percent(least.memory)} of memory {percent(least.wasted.value)} of the time is wasted, at least "
-        f"{percent(most.wasted.value)} (at {percent(most.memory)}). Whiskers: 95 % intervals."
+        f"Joined: designs of a series that no other of it beats in wasted time for as little memory.{among} at "
+        f"{percent(least.memory)} of memory {percent(least.wasted.value)} of the time is wasted, {gain}. Whiskers: "
+        f"{LEVEL} intervals; rings: the best designs."
     )
     return Figure("front", title, seen, *front_figure(costs))
 
 
 def _series(view: View) -> list[tuple[str, list[Row]]]:
     """Groups as series where there are a few; else the first group, by variant or by the axis with fewest values."""
-    known_groups = [(group, title) for group, title in zip(view.groups, view.titles, strict=True) if group.designs]
-    if 1 < len(known_groups) <= SHOWN_GROUPS:
-        return [(title, group.designs) for group, title in known_groups]
     if view.lead is None:
         return []
-    group = view.lead
+    group, job = view.lead, _job(view)
+    known_groups = [(one, title) for one, title in zip(view.groups, view.titles, strict=True) if one.designs]
+    if job:
+        known_groups = [one for one in known_groups if job_of(one[0]) == job]
+    if 1 < len(known_groups) <= SHOWN_GROUPS:
+        known_groups.sort(key=lambda one: one[0] is not group)
+        return [(title, one.designs) for one, title in known_groups]
     points = [point for point in group.points if view.rows[point.index]["ettr"] is not None]
     by = axes.series(points, "") if points else None
     if by is None:
@@ -137,35 +144,52 @@ def _bests(view: View) -> list[int]:
 
 
 def apart(view: View) -> Figure | Left:
-    """Paired differences of the designs of the first group to its largest ETTR."""
+    """Paired differences to the largest ETTR, of the designs of the first group or of all designs of its job."""
     title = "How far the designs are apart"
-    group = view.lead
-    if group is None or group.reference is None:
+    group, job = view.lead, _job(view)
+    choice = view.result.summary.jobs[job] if job else None if group is None else group.choice
+    if group is None or choice is None or choice.reference is None:
         return Left(title, "no design meets the requirement, so there is none to compare with")
-    reference = group.reference
-    others = [row for row in group.designs if row["point"] != reference["point"] and known(row["ettr_diff"])]
+    names = {index: _called(view.rows[index], group, job) for index in choice.differences}
+    others = [
+        Apart(names[index], difference, index in choice.tied)
+        for index, difference in choice.differences.items()
+        if index != choice.reference
+    ]
     if not others:
         return Left(title, "one design only")
-    others.sort(key=lambda row: -float(row["ettr_diff"]))
-    kept = _kept(others, group)
-    drawn = [Apart(group.name(row), interval(row, "ettr_diff"), bool(row["tied"])) for row in kept]
-    tied = sum(bool(row["tied"]) for row in others)
-    left = f" {len(others) - len(drawn)} more are in summary.csv." if len(others) > len(drawn) else ""
-    none = math.isnan(drawn[0].difference.lo)
-    bars = "one replication gives no interval" if none else "bars are 95 % intervals of the paired difference"
-    where = view.title(group)
-    seen = (
-        f"ETTR less that of {group.name(reference)}{f' ({where})' if where else ''}, on the same failures: {tied} of "
-        f"{len(others)} others are tied with it, the farthest is {points_of(abs(others[-1]['ettr_diff']))} away; {bars}.{left}"
-    )
-    pictures = forest_figure(drawn, reference=group.name(reference))
+    others.sort(key=lambda one: -one.difference.value)
+    best = names[choice.best] if choice.best is not None else ""
+    drawn = [one for place, one in enumerate(others) if _kept(place, len(others)) or one.name == best]
+    pictures = forest_figure(drawn, reference=names[choice.reference])
+    where = f"all of {job}, each with its restart mode" if job else view.title(group)
+    seen = _apart_seen(others, names[choice.reference], where, len(others) - len(drawn))
     return Figure("differences", title, seen, *pictures, wide=True)
 
 
-def _kept(others: Sequence[Row], group: Group) -> list[Row]:
-    """The nearest and the farthest, and always the best."""
-    if len(others) <= SHOWN_APART:
-        return list(others)
-    best = None if group.best is None else group.best["point"]
-    near, far = others[: SHOWN_APART - 6], others[-5:]
-    return [row for row in others if row in near or row in far or row["point"] == best]
+def _apart_seen(others: Sequence[Apart], reference: str, where: str, left: int) -> str:
+    tied = sum(one.tied for one in others)
+    none = math.isnan(others[0].difference.lo)
+    bars = "one replication gives no interval" if none else f"bars are {LEVEL} intervals of the paired difference"
+    farthest = points_of(abs(others[-1].difference.value))
+    more = f" {left} more are in summary.csv." if left else ""
+    return (
+        f"ETTR less that of {reference}{f' ({where})' if where else ''}, on the same failures: {tied} of {len(others)} "
+        f"others are tied with it, the farthest is {farthest} away; {bars}.{more}"
+    )
+
+
+def _called(row: Row, group: Group, job: str) -> str:
+    return str(row["variant"]).partition(": ")[2] if job else group.name(row)
+
+
+def _kept(place: int, count: int) -> bool:
+    """The nearest and the farthest, where all are too many for a picture."""
+    return count <= SHOWN_APART or place < SHOWN_APART - 6 or place >= count - 5
+
+
+def _job(view: View) -> str:
+    """The job of the first group, where its designs lie in several groups and so in several restart modes."""
+    job = "" if view.lead is None else job_of(view.lead)
+    spread = sum(job_of(group) == job for group in view.groups)
+    return job if job in view.result.summary.jobs and spread > 1 else ""

@@ -66,8 +66,8 @@ def view_of(folder: Path) -> View:
 
 
 def _lead(groups: Sequence[Group], taken: int | None) -> Group | None:
-    """The group to open with: that of the design `taken`; else the first with a best, or with any design."""
+    """The group to open with: that of the design `taken`; else the first that has a choice, or any design."""
     if taken is not None:
         return next(group for group in groups if any(point.index == taken for point in group.points))
     known = [group for group in groups if group.designs]
-    return next((group for group in known if group.best is not None), known[0] if known else None)
+    return next((group for group in known if len(group.designs) > 1), known[0] if known else None)

@@ -26,6 +26,11 @@ def known(number: Any) -> bool:
     return number is not None and not (isinstance(number, float) and math.isnan(number))
 
 
+def under(number: str, beside: str) -> str:
+    """A cell of two lines: a number, and below it what goes with it."""
+    return f"{number}\n{beside}" if beside else number
+
+
 def ettr(row: Row) -> str:
     """ETTR with half of its interval."""
     half = "" if not known(row["ettr_lo"]) else f" ± {(row['ettr_hi'] - row['ettr_lo']) / 2:.4f}"
@@ -33,10 +38,10 @@ def ettr(row: Row) -> str:
 
 
 def form(row: Row) -> str:
-    """The closed form with its kind."""
+    """The closed form with its kind below it."""
     if not known(row["ettr_analytic"]):
         return "none"
-    return f"{row['ettr_analytic']:.4f} {KINDS.get(row['analytic_kind'], row['analytic_kind'])}"
+    return under(f"{row['ettr_analytic']:.4f}", KINDS.get(row["analytic_kind"], str(row["analytic_kind"])))
 
 
 def range_text(row: Row, name: str, *, scale: float = 1.0, digits: int = 2) -> str:
@@ -47,14 +52,14 @@ def range_text(row: Row, name: str, *, scale: float = 1.0, digits: int = 2) -> s
 
 
 def share(row: Row, name: str, digits: int = 1) -> str:
-    """A share in per cent with its interval in brackets."""
+    """A share in per cent with its interval below it."""
     span = range_text(row, name, scale=100.0, digits=digits)
-    return percent(row[name], digits) + (f" ({span})" if span and known(row[name]) else "")
+    return under(percent(row[name], digits), span if known(row[name]) else "")
 
 
 def count(row: Row, name: str) -> str:
-    """A mean count with its interval in brackets."""
+    """A mean count with its interval below it."""
     if not known(row[name]):
         return UNKNOWN
-    span = "" if not known(row.get(f"{name}_lo")) else f" ({row[f'{name}_lo']:.3g} to {row[f'{name}_hi']:.3g})"
-    return f"{row[name]:.4g}{span}"
+    span = "" if not known(row.get(f"{name}_lo")) else f"{row[f'{name}_lo']:.3g} to {row[f'{name}_hi']:.3g}"
+    return under(f"{row[name]:.4g}", span)

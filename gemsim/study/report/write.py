@@ -9,6 +9,7 @@ from gemsim.results.figures.looks import GRID, INK, PAPER, SERIES, SOFT
 from gemsim.results.folder import write_bytes, write_text
 from gemsim.study.report.content import Report
 
+SMALLEST, LARGEST = 1.15, 1.5  # CSS pixels for a point of a figure: 9 points stay between 10 and 14 pixels
 PAGE, FIGURES = "report.html", "figures"
 _VARIABLES = {INK: "ink", SOFT: "soft", GRID: "grid", PAPER: "paper"} | {
     colour: f"series-{place}" for place, colour in enumerate(SERIES)
@@ -53,7 +54,14 @@ def inline(svg: str, name: str, *, own_colours: bool = False) -> str:
     text = re.sub(r"font(-family)?: ([\d.]+px )?'[^;\"]*", lambda found: _font(found[2]), text)
     opening = text[: text.index(">") + 1]
     kept = re.sub(r'\s(width|height)="[^"]*"', "", opening)
-    words = f'{kept[:-1]} aria-labelledby="{name}-seen" role="img" focusable="false">'
+    natural = re.search(r'\swidth="([\d.]+)', opening)
+    size = (
+        ""
+        if natural is None
+        else "style="
+        + f'"min-width: {float(natural[1]) * SMALLEST:.0f}px; max-width: {float(natural[1]) * LARGEST:.0f}px"'
+    )
+    words = f'{kept[:-1]} {size} aria-labelledby="{name}-seen" role="img" focusable="false">'
     text = words + text[len(opening) :]
     if own_colours:
         return text
