@@ -20,7 +20,7 @@ INK, SOFT, GRID, PAPER = "#17191c", "#5b616a", "#dcdfe4", "#fdfdfe"
 SERIES = ("#0173b2", "#d55e00", "#029e73", "#cc78bc", "#de8f05", "#56b4e9", "#ca9161", "#949494")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), "-", (0, (5, 1.5)), (0, (1, 1)), "-")
-LETTER, SIGN = 5.0, 46.0  # points that a letter of a legend takes, and its sign with the gap
+LETTER, SIGN = 4.6, 46.0  # points that a letter of a legend takes, and its sign with the gap
 MOST = len(SERIES)  # series that can be told apart
 
 _LOOKS: dict[str, Any] = {
@@ -65,9 +65,15 @@ def saved(figure: Figure) -> Pictures:
 def above(figure: Figure, handles: Sequence[Any], labels: Sequence[str]) -> None:
     """A legend above the axes, where it covers no data and no name of an axis, in as many columns as have room."""
     if handles:
-        room = figure.get_figwidth() * 72.0 / (LETTER * max(map(len, labels)) + SIGN)
-        columns = max(1, min(int(room), len(labels)))
+        room = figure.get_figwidth() * 72.0
+        columns = next((n for n in range(len(labels), 1, -1) if _width(labels, n) < room), 1)
         figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=8)
+
+
+def _width(labels: Sequence[str], columns: int) -> float:
+    """Points that a legend in so many columns is about as wide as; each column is as wide as its longest label."""
+    rows = -(-len(labels) // columns)
+    return sum(LETTER * max(map(len, labels[i : i + rows])) + SIGN for i in range(0, len(labels), rows))
 
 
 def wrapped(title: str, width: int) -> str:

@@ -30,6 +30,7 @@ def lost_figure(designs: Sequence[Losses]) -> Pictures:
             _waterfall(at, design)
         most = max(100.0 * sum(one.value for one in design.shares.values()) for design in designs)
         axes[0].set_xlim(0.0, 1.35 * most or 1.0)
+        axes[0].locator_params(axis="x", nbins=6, prune="upper")
         axes[0].invert_yaxis()
         figure.supxlabel("share of wall time that is not productive, %", fontsize=9, color=INK)
         return saved(figure)

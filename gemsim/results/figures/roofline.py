@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ def roofline_figure(
             _panel(at, lines, names, copy, swept)
             at.set_title(title)
             at.set_xscale("log", base=2)
-            ticks = sorted({k for one in lines for k in one.k if (k & (k - 1)) == 0})
+            ticks = _powers(max(k for one in lines for k in one.k))
             at.set_xticks(ticks, [str(k) for k in ticks])
             at.set_xticks([], minor=True)
         axes[0].set_ylim(0.0, 1.12 * copy / 1e12)
@@ -40,6 +41,12 @@ def roofline_figure(
         figure.supylabel("bytes read and written, TB/s", fontsize=9, color=INK)
         above(figure, *_legend(names))
         return saved(figure)
+
+
+def _powers(largest: int) -> list[int]:
+    """Powers of two up to `largest`, not more than there is room for."""
+    step = 1 + int(math.log2(largest)) // 9
+    return [2**power for power in range(1, int(math.log2(largest)) + 1, step)]
 
 
 def _panel(axes: Any, lines: Sequence[Speed], names: Sequence[str], copy: float, swept: Sequence[int]) -> None:

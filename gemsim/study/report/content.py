@@ -114,10 +114,8 @@ class Report:
     more: Mapping[str, str] = field(default_factory=dict)
 
 
-def plain(table: Table | None, caption: str) -> Grid:
+def plain(table: Table, caption: str) -> Grid:
     """A table of the terminal as plain data; the words stay the same."""
-    if table is None:
-        return Grid(caption, (), (), ())
     headings = [str(column.header) for column in table.columns]
     kinds = [NUMERIC if column.justify == "right" else "" for column in table.columns]
     rows = list(zip(*([str(cell) for cell in column.cells] for column in table.columns), strict=True))

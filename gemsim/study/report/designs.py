@@ -89,6 +89,6 @@ def _notes(view: View, *, large: bool) -> Iterator[str]:
     )
     yield (
         "Points behind: paired difference to the largest ETTR of the group, on the same failures, in hundredths of the "
-        "wall time. Burst: adjacent pages of one GPU surely survived, by its own stripe. Fall-back: failures recovered by a "
-        "later tier than the first that covers them."
+        "wall time. Burst: adjacent pages of one GPU surely survived, by its own stripe. Fall-back: failures recovered "
+        "by a later tier than the first that covers them."
     )

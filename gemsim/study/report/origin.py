@@ -21,7 +21,7 @@ def origin_of(view: View) -> Origin:
     last: Mapping[str, Any] = runs[-1] if runs else {}
     packages = ", ".join(f"{name} {version}" for name, version in dict(last.get("packages", {})).items())
     facts = [
-        ("study", f"{plan.facts.get('study', '')}{' (its quick form)' if plan.facts.get('quick') else ''}"),
+        ("study", f"{last.get('study', '')}{' (its quick form)' if plan.facts.get('quick') else ''}"),
         ("hash of the resolved study", str(plan.facts.get("study_hash", ""))),
         ("seed", str(plan.seed)),
         ("replications asked for", str(plan.replications)),

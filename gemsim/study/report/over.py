@@ -19,7 +19,7 @@ from gemsim.study.titles import said
 
 MOST_PANELS = 4
 MOST_FLATS = 2  # designs without the axis that are drawn across a panel
-LEAST_CELLS = 4
+LEAST_CELLS, MOST_ROWS, MOST_COLUMNS = 4, 24, 18
 
 
 def curves(view: View) -> Figure | Left:
@@ -127,8 +127,12 @@ def heat(view: View) -> Figure | Left:
         return Left(title, "no two axes of protection with two values or more are swept together")
     down, across = pair
     points = [point for point in view.simulated if known(view.rows[point.index]["ettr_diff"])]
+    if not points:
+        return Left(title, "no design meets the requirement, so there is none to compare with")
     rows, columns = axes.values(points, down), axes.values(points, across)
     columns = sorted(columns, key=lambda raw: size_of(raw) or 0.0)
+    if len(rows) > MOST_ROWS or len(columns) > MOST_COLUMNS:
+        return Left(title, f"{len(rows)} x {len(columns)} cells are more than can be read")
     fields = list(_fields(view, points, (down, rows), (across, columns)))
     if not fields:
         return Left(title, "no two of the swept axes have one design for each pair of values")

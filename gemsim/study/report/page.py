@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -87,11 +88,13 @@ def _blocks(view: View) -> Iterator[Grid]:
         return
     found = [_with_text(one.title, one.text, plain(one.table, one.title)) for one in view.fleets]
     blocks: list[Block] = [*rankings(view.groups, view.result.summary), *matrices(view.groups, view.titles)]
-    found += [plain(block.table, block.title) for block in blocks]
+    found += [plain(block.table, block.title) for block in blocks if block.table is not None]
     yield from found[:MOST_BLOCKS]
+    lines = [block.title for block in blocks if block.table is None]
     if len(found) > MOST_BLOCKS:
-        left = f"{len(found) - MOST_BLOCKS} more tables of other groups are left out; summary.csv has the numbers."
-        yield Grid(left, (), (), ())
+        lines.append(f"{len(found) - MOST_BLOCKS} more tables of other groups are left out: summary.csv.")
+    if lines:
+        yield Grid("", (), (), (), lines)
 
 
 def _with_text(title: str, text: str, grid: Grid) -> Grid:
@@ -111,10 +114,10 @@ def _missing(view: View) -> Iterator[str]:
                 yield f"Failed: {label(point)}: {result.failed[point.id]} (traceback in errors/)"
     if len(named) > MOST_FAILED:
         yield f"{len(named) - MOST_FAILED} more designs failed: errors/ has them."
-    waiting = {p.id for p in result.points if p.id and view.rows[p.index]["ettr"] is None} - named
-    if waiting:
-        yield f"{len(waiting)} designs have not run yet: the same command as before goes on."
+    without = {p.id: view.rows[p.index]["reason"] for p in result.points if p.id and view.rows[p.index]["ettr"] is None}
+    for reason, count in Counter(why for id_, why in without.items() if id_ not in named).most_common(MOST_FAILED):
+        yield f"{count} designs without numbers: {reason or 'not run yet; the same command as before goes on'}"
     short = sum(view.rows[p.index]["replications"] < result.plan.replications for p in view.simulated)
     if short:
-        yield f"{short} points have fewer replications than the {result.plan.replications} asked for: it was stopped."
+        yield f"{short} points have fewer than the {result.plan.replications} replications that were asked for."
     yield from (line.strip() for line in extrapolated(view.groups))

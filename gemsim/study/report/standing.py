@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gemsim.results.estimate import Floats, Interval, mean_interval
 from gemsim.results.figures.forest import Apart, forest_figure
@@ -18,7 +18,7 @@ from gemsim.study.report.content import Figure, Left
 from gemsim.study.report.view import View
 from gemsim.study.report.words import LEVEL, interval
 from gemsim.study.shares import percent, points_of
-from gemsim.study.titles import job_of
+from gemsim.study.titles import job_of, said
 
 SHOWN_APART = 24
 SHOWN_GROUPS = 6
@@ -144,27 +144,50 @@ def _bests(view: View) -> list[int]:
 
 
 def apart(view: View) -> Figure | Left:
-    """Paired differences to the largest ETTR, of the designs of the first group or of all designs of its job."""
+    """Paired differences to the largest ETTR: of the fleets, of a job's designs, or of those of the first group."""
     title = "How far the designs are apart"
-    group, job = view.lead, _job(view)
-    choice = view.result.summary.jobs[job] if job else None if group is None else group.choice
-    if group is None or choice is None or choice.reference is None:
+    found = _compared(view)
+    if found is None:
         return Left(title, "no design meets the requirement, so there is none to compare with")
-    names = {index: _called(view.rows[index], group, job) for index in choice.differences}
-    others = [
-        Apart(names[index], difference, index in choice.tied)
-        for index, difference in choice.differences.items()
-        if index != choice.reference
-    ]
+    names, differences, tied, reference, best = found
+    chosen = "" if best is None else names[best]
+    others = [Apart(names[i], apart, i in tied) for i, apart in differences.items() if i != reference]
     if not others:
         return Left(title, "one design only")
     others.sort(key=lambda one: -one.difference.value)
-    best = names[choice.best] if choice.best is not None else ""
-    drawn = [one for place, one in enumerate(others) if _kept(place, len(others)) or one.name == best]
-    pictures = forest_figure(drawn, reference=names[choice.reference])
-    where = f"all of {job}, each with its restart mode" if job else view.title(group)
-    seen = _apart_seen(others, names[choice.reference], where, len(others) - len(drawn))
+    drawn = [one for place, one in enumerate(others) if _kept(place, len(others)) or one.name == chosen]
+    pictures = forest_figure(drawn, reference=names[reference])
+    seen = _apart_seen(others, names[reference], _where(view), len(others) - len(drawn))
     return Figure("differences", title, seen, *pictures, wide=True)
+
+
+Compared = tuple[Mapping[int, str], Mapping[int, Interval], Collection[int], int, int | None]
+
+
+def _compared(view: View) -> Compared | None:
+    """Names and differences by index, the tied, the reference and the best: of a fleet, a job or the first group."""
+    group, job = view.lead, _job(view)
+    if group is None:
+        return None
+    if view.fleet_decides:
+        family = view.result.summary.families[0]
+        keys = {index: key for key, index in family.picks.items()}
+        titles = dict(zip(keys, said([dict(key) for key in keys.values()]), strict=True))
+        alike = {index for index in keys if family.alike(index)}
+        return titles, {i: family.differences[i] for i in keys}, alike, family.best, view.fleets[0].taken
+    choice = view.result.summary.jobs[job] if job else group.choice
+    if choice.reference is None:
+        return None
+    names = {index: _called(view.rows[index], group, job) for index in choice.differences}
+    return names, choice.differences, choice.tied, choice.reference, choice.best
+
+
+def _where(view: View) -> str:
+    """Of which designs the comparison is, where that is not all of them."""
+    if view.fleet_decides or view.lead is None:
+        return ""
+    job = _job(view)
+    return f"all of {job}, each with its restart mode" if job else view.title(view.lead)
 
 
 def _apart_seen(others: Sequence[Apart], reference: str, where: str, left: int) -> str:

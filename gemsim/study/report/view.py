@@ -60,9 +60,15 @@ def view_of(folder: Path) -> View:
     groups = groups_of(result)
     answers = list(fleets(groups, result.summary))
     alone = any(group.designs for group in groups) and fleet_decides(groups, answers)
-    runs = by_design(RowStore(folder / "rows").read(), result.plan.replications)
     lead = _lead(groups, answers[0].taken if alone else None)
-    return View(result, groups, titles_of(groups), answers, alone, lead, runs)
+    return View(result, groups, titles_of(groups), answers, alone, lead, _runs(result))
+
+
+def _runs(result: SweepResult) -> dict[str, dict[str, Floats]]:
+    """The rows behind the numbers of the summary: of each design as many replications as it counts."""
+    counted = {row["point"]: row["replications"] for row in result.summary.rows}
+    runs = by_design(RowStore(result.folder / "rows").read(), result.plan.replications)
+    return {id_: {name: own[: counted.get(id_, 0)] for name, own in run.items()} for id_, run in runs.items()}
 
 
 def _lead(groups: Sequence[Group], taken: int | None) -> Group | None:
