@@ -32,6 +32,7 @@ def lost_figure(designs: Sequence[Losses]) -> Pictures:
         axes[0].set_xlim(0.0, 1.35 * most or 1.0)
         axes[0].locator_params(axis="x", nbins=6, prune="upper")
         axes[0].invert_yaxis()
+        figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr]  # the sheet's own, which is constrained
         figure.supxlabel("share of wall time that is not productive, %", fontsize=9, color=INK)
         return saved(figure)
 

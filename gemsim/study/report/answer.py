@@ -27,7 +27,7 @@ def answer_of(view: View) -> Answer:
     if view.fleet_decides:
         sentence, why = view.fleets[0].text, [verdict(lead)]
     else:
-        sentence, why = verdict(lead), advice(lead)[: 1 if len(lead.designs) > 1 else 0]
+        sentence, why = verdict(lead), advice(lead)[: 1 if lead.best is not None and len(lead.designs) > 1 else 0]
     said = [*why, *certainty(lead)]
     return Answer(
         sentence=sentence,

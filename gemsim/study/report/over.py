@@ -68,7 +68,10 @@ def _panels(view: View, points: Sequence[Point], across: str, hue: str | None) -
     distinct = list(dict.fromkeys(keys.values()))
     titles = said([dict(key) for key in distinct]) if len(distinct) > 1 else [""]
     panels = []
-    for key, title in zip(distinct, titles, strict=True):
+    shown = None if view.shown is None else next(p for p in points if p.id == view.shown["point"])
+    places = sorted(range(len(distinct)), key=lambda i: shown is None or distinct[i] != keys[shown.index])
+    for place in places if len(distinct) > MOST_PANELS else range(len(distinct)):
+        key, title = distinct[place], titles[place]
         own = [point for point in points if keys[point.index] == key]
         lines, flats = list(_lines(view, own, across, hue)), dict(_flats(view, own, across, hue))
         if lines:

@@ -90,7 +90,8 @@ def front(view: View) -> Figure | Left:
     first = costs[0].series
     on = [cost for cost in costs if cost.on_front and cost.series == first]
     least, most = min(on, key=lambda one: one.memory), min(on, key=lambda one: one.wasted.value)
-    gain = "and no memory buys less" if least is most else f"{percent(most.memory)} buy {percent(most.wasted.value)}"
+    none = percent(least.wasted.value) == percent(most.wasted.value)
+    gain = "and no memory buys less" if none else f"{percent(most.memory)} buy {percent(most.wasted.value)}"
     among = f" Of {first}:" if len({cost.series for cost in costs}) > 1 else ""
     seen = (
         f"Joined: designs of a series that no other of it beats in wasted time for as little memory.{among} at "
