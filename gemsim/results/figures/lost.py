@@ -32,7 +32,9 @@ def lost_figure(designs: Sequence[Losses]) -> Pictures:
         axes[0].set_xlim(0.0, 1.35 * most or 1.0)
         axes[0].locator_params(axis="x", nbins=6, prune="upper")
         axes[0].invert_yaxis()
-        figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr]  # the sheet's own, which is constrained
+        figure.set_layout_engine(
+            "constrained", wspace=0.05
+        )  # so that the last tick of one is not the first of the next
         figure.supxlabel("share of wall time that is not productive, %", fontsize=9, color=INK)
         return saved(figure)
 

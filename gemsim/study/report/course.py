@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import Any
 
 from gemsim.errors import GemsimError
@@ -23,7 +24,7 @@ def course(view: View) -> Figure | Left:
     if row is None:
         return Left(title, "nothing was simulated that meets the requirement")
     try:
-        record, draw = importlib.import_module(RECORD).record, importlib.import_module(FIGURE).timeline_figure
+        record, draw = importlib.import_module(RECORD).record, importlib.import_module(FIGURE).timeline_pictures
     except ModuleNotFoundError:
         return Left(title, "this version cannot record a replication event by event")
     run = view.runs[row["point"]]
@@ -39,12 +40,14 @@ def course(view: View) -> Figure | Left:
     if abs(timeline.row["productive_s"] - run["productive_s"][number]) > SAME * wall:
         return Left(title, f"replication {number} run again is not the one of the sweep: another version made the rows")
     assert view.lead is not None
+    timeline = replace(timeline, title=str(view.result.plan.facts.get("title", "")), design=view.lead.name(row))
     share = run["productive_s"][number] / wall
     seen = (
         f"Replication {number} of {view.lead.name(row)}, the one nearest to the mean: {run['failures'][number]:,.0f} "
         f"failures in {brief(wall, 'time')}, ETTR {share:.4f}. gemsim timeline says what happened, event by event."
     )
-    return Figure("timeline", title, seen, draw(timeline), b"", wide=True, own_colours=True)
+    svg, png = draw(timeline)
+    return Figure("timeline", title, seen, svg, png, wide=True, own_colours=True)
 
 
 def _typical(ettr: Floats) -> int:

@@ -20,8 +20,7 @@ def write_report(report: Report, folder: Path) -> Path:
     """Write `report` into `folder` and return the path of its page. ResultsError where it cannot be written."""
     for figure in report.figures:
         write_bytes(folder / FIGURES / f"{figure.name}.svg", figure.svg)
-        if figure.png:
-            write_bytes(folder / FIGURES / f"{figure.name}.png", figure.png)
+        write_bytes(folder / FIGURES / f"{figure.name}.png", figure.png)
     write_text(folder / PAGE, html_of(report))
     return folder / PAGE
 
@@ -48,20 +47,16 @@ def inline(svg: str, name: str, *, own_colours: bool = False) -> str:
     """An SVG file as a part of a page: no preamble, its ids its own, its size that of its box, colours of the page."""
     start = svg.index("<svg")
     text = re.sub(r"<metadata>.*?</metadata>", "", svg[start:], flags=re.DOTALL)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)  # would hold for the whole page, which has it
     text = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', text)
     text = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", text)
     text = re.sub(r"font(-family)?: ([\d.]+px )?'[^;\"]*", lambda found: _font(found[2]), text)
     opening = text[: text.index(">") + 1]
-    kept = re.sub(r'\s(width|height)="[^"]*"', "", opening)
-    natural = re.search(r'\swidth="([\d.]+)', opening)
-    size = (
-        ""
-        if natural is None
-        else "style="
-        + f'"min-width: {float(natural[1]) * SMALLEST:.0f}px; max-width: {float(natural[1]) * LARGEST:.0f}px"'
-    )
-    words = f'{kept[:-1]} {size} aria-labelledby="{name}-seen" role="img" focusable="false">'
+    wide = float(re.findall(r'\swidth="([\d.]+)', opening)[0])
+    box = f'style="min-width: {wide * SMALLEST:.0f}px; max-width: {wide * LARGEST:.0f}px"'
+    kept = re.sub(r'\s(width|height)="[^"]*"', "", opening)[:-1]
+    words = f'{kept} {box} aria-labelledby="{name}-seen" role="img" focusable="false">'
     text = words + text[len(opening) :]
     if own_colours:
         return text
