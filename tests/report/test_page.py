@@ -14,7 +14,8 @@ import pytest
 from gemsim.cli.main import main
 from gemsim.results.figures import looks
 from gemsim.study.report import designs
-from gemsim.study.report.content import Figure, Report
+from gemsim.study.report.content import Figure, Left, Report
+from gemsim.study.report.course import course
 from gemsim.study.report.page import report_of
 from gemsim.study.report.view import view_of
 from gemsim.study.report.write import html_of, write_report
@@ -22,7 +23,7 @@ from gemsim.study.sweep import FAILED
 from gemsim.study.terminal import render
 from tests.report.sweeps import TITLE, WIDTHS, study, swept
 
-EVERY = {"ettr", "lost", "front", "differences", "heat", "roofline"}
+EVERY = {"ettr", "lost", "front", "differences", "heat", "timeline", "roofline"}
 VOID = {"meta", "link", "br"}
 
 
@@ -44,7 +45,7 @@ def page(report: Report, widths: Path) -> str:
 
 
 def names(figures: Sequence[Figure]) -> set[str]:
-    return {figure.name for figure in figures} - {"timeline"}
+    return {figure.name for figure in figures}
 
 
 def left(report: Report) -> str:
@@ -132,7 +133,7 @@ def test_one_design_leaves_out_what_compares(tmp_path: Path) -> None:
     swept(tmp_path, study(""))
     report = report_of(tmp_path)
     assert report.answer.sentence.startswith("One design: ETTR")
-    assert names(report.figures) == {"lost", "roofline"}
+    assert names(report.figures) == {"lost", "timeline", "roofline"}
     assert "How far the designs are apart: one design only" in left(report)
     assert "Not drawn" in html_of(report)
 
@@ -187,6 +188,16 @@ def test_infeasible_points_carry_their_reason(tmp_path: Path) -> None:
     assert any("5000 + 1 members are more than" in line for line in report.missing)
     assert report.designs is not None
     assert [row[1] for part in report.designs.parts for row in part.rows if "5000" in row[0]] == ["infeasible"]
+
+
+def test_rows_that_this_version_would_not_make_are_not_drawn_over_time(widths: Path) -> None:
+    view = view_of(widths)
+    row = view.shown
+    assert row is not None
+    view.runs[row["point"]]["productive_s"] += 1.0
+    found = course(view)
+    assert isinstance(found, Left)
+    assert "is not the one of the sweep" in found.why
 
 
 def test_a_requirement_that_none_meets_is_said(tmp_path: Path) -> None:
