@@ -6,7 +6,6 @@ GemsimError
  ├── StudyError                         everything wrong with a study, all at once
  ├── Infeasible                         a design point that cannot exist
  ├── NotCovered                         no closed form applies
- ├── NotBuilt                           named, but not part of this version
  ├── ProfileError                       a calibration profile that cannot be used
  │    └── NotMeasured (also Infeasible) a design point whose cost a strict profile does not hold
  ├── ResultsError                       an output folder or its rows that cannot be used
@@ -125,11 +124,3 @@ class ResultsError(_Reasoned):
 
 class PointFailed(_Reasoned):
     """A design point failed in a run that was to stop at the first that does."""
-
-
-class NotBuilt(_Reasoned):
-    """Something that is named in the design but is not part of this version."""
-
-    def __init__(self, what: str, instead: str = "") -> None:
-        super().__init__(f"{what} is not built yet in this version" + (f"; {instead}" if instead else ""))
-        self.what = what

@@ -18,6 +18,8 @@ from gemsim.results.summary import RESULT_COLUMNS, Row
 from gemsim.spec.loading import parse_study
 from gemsim.study.advice import Group, verdict
 from gemsim.study.reopen import reopen
+from gemsim.study.report.page import report_of
+from gemsim.study.report.write import write_report
 from gemsim.study.shares import percent
 from gemsim.study.sweep import SOURCE, SweepResult
 from gemsim.study.terminal import groups_of, render
@@ -64,6 +66,10 @@ class Results:
     def answer(self) -> str:
         """The page that `gemsim sweep` prints."""
         return render(self.found, width=WIDTH)
+
+    def report(self) -> Path:
+        """Write the sweep as one page for the browser, with its figures, into its folder; where the page is."""
+        return write_report(report_of(self.folder), self.folder)
 
     @property
     def failed(self) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ import click
 
 from gemsim import __version__
 from gemsim.cli.stops import Stops
-from gemsim.errors import GemsimError, NotBuilt, PointFailed, printable
+from gemsim.errors import GemsimError, PointFailed, printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -29,6 +29,7 @@ COMMANDS = {
     "check": "Print a study fully resolved, with the source of every value; run nothing.",
     "recommend": "Find the design to run: screened by the closed form, confirmed by the engine.",
     "sweep": "Simulate every design point of a study and say which protects best.",
+    "report": "Write a sweep as one HTML page with figures.",
     "merge": "Join the runs of one study that were made in several folders.",
     "sensitivity": "Say which uncertain inputs decide the answer for one design.",
     "explain": "Explain one design point: where its time goes and why, to check by hand.",
@@ -43,9 +44,6 @@ COMMANDS = {
     "losses": "How likely a run loses everything, down to 1e-9, beside the closed form.",
     "fit": "Fit failure laws to a log, and check that they make logs like it.",
 }
-NOT_BUILT = {  # what it will do, what to do until then
-    "report": ("Write a sweep as one HTML page.", "summary.csv in the output folder has every number"),
-}
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED = 0, 1, 2, 3
 CHECK_FAILED = FAULT
 
@@ -55,12 +53,10 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order of help."""
-        return [*COMMANDS, *NOT_BUILT]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the one command that is asked for."""
-        if cmd_name in NOT_BUILT:
-            return _not_built(cmd_name)
         if cmd_name not in COMMANDS:
             return None
         command = getattr(importlib.import_module(f"gemsim.cli.{cmd_name}"), cmd_name)
@@ -91,16 +87,6 @@ class LazyGroup(click.Group):
         """List the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-        with formatter.section("Not built in this version"):
-            formatter.write_dl([(name, what) for name, (what, _) in NOT_BUILT.items()])
-
-
-def _not_built(name: str) -> click.Command:
-    def refuse() -> None:
-        raise NotBuilt(f"gemsim {name}", f"until then: {NOT_BUILT[name][1]}")
-
-    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(name, callback=refuse, context_settings=settings, add_help_option=False)
 
 
 EXAMPLES = """\b

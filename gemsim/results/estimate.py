@@ -57,8 +57,9 @@ def mean_interval(values: Floats, confidence: float = CONFIDENCE) -> Interval:
 
 
 def paired_interval(values: Floats, reference: Floats, confidence: float = CONFIDENCE) -> Interval:
-    """Mean of `values - reference`, replication by replication (both ran on the same failures)."""
-    return mean_interval(values - reference, confidence)
+    """Mean of `values - reference`, replication by replication (both ran on the same failures), of those both have."""
+    both = min(len(values), len(reference))
+    return mean_interval(values[:both] - reference[:both], confidence)
 
 
 def ratio_interval(numerator: Floats, denominator: Floats, confidence: float = CONFIDENCE) -> Interval:

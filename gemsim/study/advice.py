@@ -75,7 +75,8 @@ class Group:
     def axes(self) -> list[str]:
         """The swept paths that differ within the group."""
         paths = list(self.points[0].columns)
-        return [path for path in paths if len({str(point.columns[path]) for point in self.points}) > 1]
+        first = {path: str(self.points[0].columns[path]) for path in paths}
+        return [path for path in paths if any(str(point.columns[path]) != first[path] for point in self.points)]
 
 
 def _speaks(value: Any) -> bool:
@@ -147,7 +148,7 @@ def advice(group: Group) -> list[str]:
         return _axes(group)
     decides = [_what_decides(group)] if len(group.designs) > 1 else []
     said = [*decides, *_noise(group), *_idle_code(group), *_burst(group), *_axes(group)]
-    excluded = [row for row in group.designs if row not in group.allowed]
+    excluded = [row for row in group.designs if not meets(row, group.require)]
     if excluded:
         most = max(row["ettr_diff"] for row in excluded)
         gain = f"they offer at most {points_of(most)} more ETTR" if most > TIE_BAND else "none would be better"

@@ -41,13 +41,13 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     rows = result.summary.rows
     large = len(rows) > FULL_TABLE
     page = Page(width, styled)
-    page.say(*_heading(result), *_sources(rows))
+    page.say(*_heading(result), *sources(rows))
     if all(row["ettr"] is None for row in rows):
-        page.say("", "Nothing to compare: no design could be simulated.", *_infeasible(rows), *_short(result))
+        page.say("", "Nothing to compare: no design could be simulated.", *infeasible(rows), *_short(result))
         return page.text
     titles = titles_of(groups)
     answers = list(fleets(groups, result.summary))
-    alone = _fleet_decides(groups, answers)
+    alone = fleet_decides(groups, answers)
     if alone:
         _say_fleets(page, answers)
         page.say("", "The designs")
@@ -61,13 +61,13 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     if not alone:
         _say_fleets(page, answers)
     page.say(*bills(groups, titles, result.summary.costs))
-    page.say("", *_infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
-    page.say(*_extrapolated(groups), *_short(result))
+    page.say("", *infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
+    page.say(*extrapolated(groups), *_short(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
     return page.text
 
 
-def _fleet_decides(groups: Sequence[Group], answers: Sequence[Answer]) -> bool:
+def fleet_decides(groups: Sequence[Group], answers: Sequence[Answer]) -> bool:
     """Whether no group has anything to choose from, and each stands in a comparison of fleets."""
     compared = {index for one in answers for index in one.compared}
     simulated = [group for group in groups if group.designs]
@@ -82,7 +82,18 @@ def _say_fleets(page: Page, answers: Sequence[Answer]) -> None:
 
 
 def _say_groups(page: Page, groups: Sequence[Group], titles: Sequence[str], taken: Collection[int] | None) -> None:
-    """What is said of each group, under its title; what is said of all, once at the end."""
+    for title, lines in told(groups, titles, taken):
+        page.head(title)
+        page.say(*lines, indent=2)
+
+
+def told(
+    groups: Sequence[Group], titles: Sequence[str], taken: Collection[int] | None
+) -> Iterator[tuple[str, list[str]]]:
+    """What is said of each group, by its title; what is said of all, once at the end.
+
+    `taken` are the designs to take where the fleet decides, else None.
+    """
     lines = {id(group): _lines(group, taken) for group in groups}
     everywhere = [
         line for line in lines[id(groups[0])] if len(groups) > 1 and all(line in own for own in lines.values())
@@ -90,11 +101,9 @@ def _say_groups(page: Page, groups: Sequence[Group], titles: Sequence[str], take
     for group, title in zip(groups, titles, strict=True):
         own = [line for line in lines[id(group)] if line not in everywhere]
         if own:
-            page.head(title)
-            page.say(*own, indent=2)
+            yield title, own
     if everywhere:
-        page.head("In each of these groups")
-        page.say(*everywhere, indent=2)
+        yield "In each of these groups", everywhere
 
 
 def _lines(group: Group, taken: Collection[int] | None) -> list[str]:
@@ -132,7 +141,7 @@ def _heading(result: SweepResult) -> Iterator[str]:
     yield f"{counted}, {plan.replications} replications each, seed {plan.seed}."
 
 
-def _sources(rows: Sequence[Row]) -> Iterator[str]:
+def sources(rows: Sequence[Row]) -> Iterator[str]:
     """Say of each cost profile whether it was measured."""
     profiles = {(row["profile"], row["modelled"]) for row in rows if row["profile"]}
     for profile, modelled in sorted(profiles):
@@ -151,7 +160,7 @@ def _table(groups: Sequence[Group], *, large: bool, marked: bool) -> Table:
             table.add_row(f"{TITLE}{number}", *[""] * (len(HEADINGS) - 1))
         if group.reference is None and large:
             table.add_row(Text("  none to choose from"), *[""] * (len(HEADINGS) - 1))
-        for mark, row in _chosen(group) if large else _every(group):
+        for mark, row in chosen(group) if large else _every(group):
             name = group.name(row) if large else group.label(row)
             table.add_row(*[Text(cell) for cell in (f"{mark if marked else '  '}{name}", *_cells(row))])
     return table
@@ -163,7 +172,7 @@ def _every(group: Group) -> Iterator[tuple[str, Row]]:
         yield ("* " if row["best"] else "= " if row["tied"] else "  "), row
 
 
-def _chosen(group: Group) -> Iterator[tuple[str, Row]]:
+def chosen(group: Group) -> Iterator[tuple[str, Row]]:
     """Best, largest ETTR, the largest of each variant, smallest: each design once."""
     if group.reference is None:
         return
@@ -188,12 +197,12 @@ def _cells(row: Row) -> tuple[str, ...]:
     if row["ettr"] is None:
         return (_empty(row), *[""] * (len(HEADINGS) - 2))
     half = "" if row["ettr_lo"] is None else f" ± {(row['ettr_hi'] - row['ettr_lo']) / 2:.4f}"
-    form, apart = _twin(row)
+    form, apart = twin(row)
     memory, fallback = percent(row["memory_overhead"]), percent(row["fallback_per_failure"], 1)
     return f"{row['ettr']:.4f}{half}", form, apart, memory, pages(row), fallback
 
 
-def _twin(row: Row) -> tuple[str, str]:
+def twin(row: Row) -> tuple[str, str]:
     """The closed form by kind, and how far the simulation is from it: z, or the difference with the stated error."""
     if row["ettr_analytic"] is None:
         return "none", ""
@@ -250,7 +259,7 @@ def _best_facts(group: Group, *, spares: bool) -> Iterator[str]:
         yield short
 
 
-def _infeasible(rows: Sequence[Row]) -> Iterator[str]:
+def infeasible(rows: Sequence[Row]) -> Iterator[str]:
     """The reasons, most frequent first, with the variants that they rule out."""
     ruled_out: dict[str, list[str]] = {}
     for row in rows:
@@ -266,7 +275,7 @@ def _infeasible(rows: Sequence[Row]) -> Iterator[str]:
         yield f"  and {len(reasons) - SHOWN_REASONS} other reasons, in summary.csv"
 
 
-def _extrapolated(groups: Sequence[Group]) -> Iterator[str]:
+def extrapolated(groups: Sequence[Group]) -> Iterator[str]:
     """The points whose costs lie beyond what their profile holds, wherever they stand in the table."""
     points = [point for group in groups for point in group.points]
     shouted = ([note for note in point.static.get("notes") or () if EXTRAPOLATED in note] for point in points)

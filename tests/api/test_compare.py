@@ -70,7 +70,7 @@ def test_a_folder_that_lacks_replications_is_refused(tmp_path: Path) -> None:
     rows = store.read().to_pylist()
     shutil.rmtree(store.folder)
     store.append([row for row in rows if row["replication"] != 4], seed=2026)
-    with pytest.raises(GemsimError, match="holed: incomplete: 5 of 6 replications are here; gs.sweep again"):
+    with pytest.raises(GemsimError, match=r"holed: incomplete: 5 of 6 replications are here; gs.sweep again"):
         gs.compare({"full": full, "holed": gs.load_results(tmp_path / "holed")})
 
 

@@ -28,7 +28,7 @@ ATTRIBUTES = {
     "GemsimError": "add_note args with_traceback",
     "Profile": "copy_bandwidth cost found kind name points provenance samples",
     "Recommendation": "answer break_even choice confirmed data folder found front measure_next study",
-    "Results": "answer best costs failed folder found replications rows seed study summary",
+    "Results": "answer best costs failed folder found replications report rows seed study summary",
     "Study": "loaded path point points quick replications seed set text title with_",
 }
 METHODS = {

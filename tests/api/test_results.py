@@ -101,6 +101,12 @@ def test_results_go_where_those_of_the_command_go(tmp_path: Path, monkeypatch: p
     assert gs.sweep(study, jobs=1, quiet=True).folder == Path("out/widths-quick")
 
 
+def test_the_report_is_that_of_the_command(tmp_path: Path) -> None:
+    page = gs.sweep(one("k=16", "m=1"), out=tmp_path / "a", jobs=1, replications=2, quiet=True).report()
+    assert page == tmp_path / "a" / "report.html"
+    assert "ETTR" in page.read_text()
+
+
 def test_progress_is_plain_lines_or_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = one("k=16", "m=1").set("run.replications", 1)
     gs.sweep(study, out=tmp_path / "a", jobs=1, quiet=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from docs import make_tables
-from gemsim.cli.main import NOT_BUILT
 from gemsim.spec.published import names, paper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,11 +32,6 @@ def test_the_headline_counts_the_independent_checks() -> None:
     independent = sum(make_tables.judged_as(one) == "independent" for one in outcomes)
     assert f"**{independent} independent checks**" in README
     assert set(make_tables.UNBUILT) <= {one.id for one in outcomes if one.judged != "C"}
-
-
-def test_the_readme_calls_nothing_unbuilt_that_is_built() -> None:
-    named = README.split("**Not built yet.**")[1].split(" are listed")[0]
-    assert set(re.findall(r"`(\w+)`", named)) == set(NOT_BUILT)
 
 
 def test_every_shipped_study_and_mix_is_told_of() -> None:

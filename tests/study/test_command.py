@@ -18,7 +18,7 @@ import click
 import pytest
 
 from gemsim.cli import main as entry
-from gemsim.cli.main import COMMANDS, NOT_BUILT, main
+from gemsim.cli.main import COMMANDS, main
 from gemsim.results.rows import RowStore
 from gemsim.study import plan as planning
 from tests.study.fakes import at_a_terminal
@@ -44,14 +44,6 @@ def test_help_is_quick_because_it_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True, cwd=ROOT)
     assert "sweep" in done.stdout
     assert not {"numpy", "pandas", "scipy", "pyarrow", "pydantic", "rich", "simpy"} & set(done.stderr.split())
-
-
-@pytest.mark.parametrize("name", NOT_BUILT)
-def test_a_command_that_is_not_built_says_so(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([name, "anything", "--at-all"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"gemsim {name} is not built yet in this version; until then: ")
-    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", COMMANDS)

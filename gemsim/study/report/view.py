@@ -1,0 +1,79 @@
+"""A sweep as a report looks at it: its groups, which of them the first screen is about, and the rows by replication."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemsim.results.estimate import Floats
+from gemsim.results.rows import RowStore
+from gemsim.results.runs import by_design
+from gemsim.results.summary import Point, Row
+from gemsim.study.advice import Group
+from gemsim.study.reopen import reopen
+from gemsim.study.spares import Answer, fleets
+from gemsim.study.sweep import SweepResult
+from gemsim.study.terminal import fleet_decides, groups_of
+from gemsim.study.titles import titles_of
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A sweep with what every part of its report asks for.
+
+    `lead` is the group of the first screen: the first with a design that was simulated, or where the fleet decides the
+    group of the one to take. It is None where nothing was simulated.
+    """
+
+    result: SweepResult
+    groups: Sequence[Group]
+    titles: Sequence[str]
+    fleets: Sequence[Answer]
+    fleet_decides: bool
+    lead: Group | None
+    runs: Mapping[str, Mapping[str, Floats]]
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The summary, a row for each point."""
+        return self.result.summary.rows
+
+    @property
+    def shown(self) -> Row | None:
+        """The row that the first screen is about: the best of the lead, or where none is best its largest ETTR."""
+        return None if self.lead is None else self.lead.best or self.lead.reference
+
+    @property
+    def simulated(self) -> list[Point]:
+        """The points with numbers."""
+        return [point for point in self.result.points if self.rows[point.index]["ettr"] is not None]
+
+    def title(self, group: Group) -> str:
+        """What a group is called; nothing where it is the only one."""
+        return self.titles[self.groups.index(group)] if len(self.groups) > 1 else ""
+
+
+def view_of(folder: Path) -> View:
+    """Read a folder. ResultsError where it holds no sweep of this version."""
+    result = reopen(folder)
+    groups = groups_of(result)
+    answers = list(fleets(groups, result.summary))
+    alone = any(group.designs for group in groups) and fleet_decides(groups, answers)
+    lead = _lead(groups, answers[0].taken if alone else None)
+    return View(result, groups, titles_of(groups), answers, alone, lead, _runs(result))
+
+
+def _runs(result: SweepResult) -> dict[str, dict[str, Floats]]:
+    """The rows behind the numbers of the summary: of each design as many replications as it counts."""
+    counted = {row["point"]: row["replications"] for row in result.summary.rows}
+    runs = by_design(RowStore(result.folder / "rows").read(), result.plan.replications)
+    return {id_: {name: own[: counted.get(id_, 0)] for name, own in run.items()} for id_, run in runs.items()}
+
+
+def _lead(groups: Sequence[Group], taken: int | None) -> Group | None:
+    """The group to open with: that of the design `taken`; else the first that has a choice, or any design."""
+    if taken is not None:
+        return next(group for group in groups if any(point.index == taken for point in group.points))
+    known = [group for group in groups if group.designs]
+    return next((group for group in known if len(group.designs) > 1), known[0] if known else None)
