@@ -13,14 +13,13 @@ import pytest
 
 from gemsim.cli.main import main
 from gemsim.results.figures import looks
+from gemsim.study.conclude import FAILED
 from gemsim.study.report import designs
 from gemsim.study.report.content import Figure, Left, Report
 from gemsim.study.report.course import course
 from gemsim.study.report.page import report_of
 from gemsim.study.report.view import view_of
 from gemsim.study.report.write import html_of, write_report
-from gemsim.study.conclude import FAILED
-from gemsim.study.sweep import 
 from gemsim.study.terminal import render
 from tests.report.sweeps import TITLE, WIDTHS, study, swept
 
