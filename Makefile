@@ -34,6 +34,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/twin.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/analytic.py --structures
 
 gpu-check:
 	@$(PYTHON) -c 'import numpy' 2>/dev/null || \

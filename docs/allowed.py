@@ -32,6 +32,11 @@ ALLOWED: dict[str, str] = {
     "decide.variables": "mapping of path to list or range: `{from: 8, to: 1024, factor: 2}`, "
     "`{from: 0, to: 64, step: 8}`, `{from: 1 min, to: 2 h, number: 40, scale: log}`",
     "decide.objective": "`goodput`, `cost`, `{finish: 0.9}`",
+    "run.precision": "mapping of column to share, number or time",
     "sweep.grid": "mapping of path to list",
     "sweep.zip": "mapping of path to list",
+    "sweep.points": "list of mappings of path to value",
+    "sweep.nested": "list of sweeps",
+    "sample.over": "mapping of path to list or range: `{from: 1 min, to: 1 h, scale: log}`, "
+    "`{from: 8, to: 64, whole: true}`",
 }

@@ -48,7 +48,9 @@ from gemsim.spec.recommendation import PhasesSpec
 from gemsim.spec.replay import ReplaySpec
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
-from gemsim.spec.study import StudySpec, SweepSpec
+from gemsim.spec.sampled import SampleSpec, SobolSpec
+from gemsim.spec.study import StudySpec
+from gemsim.spec.swept import SweepSpec
 from gemsim.spec.systems import system
 from gemsim.spec.types import Model, Quantity, SelfRead, WholeNumber
 from gemsim.spec.workload import BytesSpec, ExpertsSpec, MemorySpec, ParallelSpec, WorkloadSpec
@@ -108,6 +110,8 @@ SECTIONS: tuple[tuple[str, str, type[Model]], ...] = (
     ("prices", "prices", PricesSpec),
     ("prices.power", "prices.power", PowerSpec),
     ("sweep", "sweep", SweepSpec),
+    ("sweep.latin_hypercube", "sweep.latin_hypercube", SampleSpec),
+    ("sweep.sobol", "sweep.sobol", SobolSpec),
     ("decide", "decide", DecideSpec),
     ("run", "run", RunSpec),
 )
@@ -128,9 +132,11 @@ def fields(model: type[Model]) -> Iterator[tuple[str, FieldInfo]]:
 
 
 def meaning_path(prefix: str, name: str) -> str:
-    """Where MEANINGS keeps a key; the name of a tier means the same for all kinds."""
+    """Where MEANINGS keeps a key; the name of a tier and the keys of a sample mean the same for all kinds."""
     if prefix.startswith("protection.") and name == "name":
         return "tier.name"
+    if prefix in ("sweep.latin_hypercube", "sweep.sobol"):
+        return f"sample.{name}"
     return f"{prefix}.{name}" if prefix else name
 
 

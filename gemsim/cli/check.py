@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gemsim.scenario import Scenario
     from gemsim.spec.loading import LoadedStudy
     from gemsim.spec.study import StudySpec
+    from gemsim.spec.swept import SweepSpec
 
 Row = tuple[str, str, str]
 _KIND = {True: "modelled, not measured", False: "measured"}
@@ -125,14 +126,32 @@ def _design_points(loaded: LoadedStudy, points: list[Point]) -> None:
     feasible = [built for _, built, _ in points if built is not None]
     distinct = len({built.id for built in feasible})
     _section("Design points", f"{len(points)}: {len(feasible)} feasible, {len(points) - len(feasible)} infeasible")
-    axes = [(path, ", ".join(map(str, values)), "grid") for path, values in sweep.grid.items()]
-    axes += [(path, ", ".join(map(str, values)), "zip") for path, values in sweep.zip.items()]
+    axes = _axes(sweep)
     axes += [("compare", ", ".join(loaded.spec.compare), "variants")] if loaded.spec.compare else []
     _table(axes)
+    _bullets(sweep.notes)
     if distinct < len(feasible):
         same = "what changes nothing, such as k where m = 0, makes no new one"
         click.echo(f"  {len(feasible)} feasible points are {distinct} designs ({same})")
     _bullets(f"{count} infeasible: {reason}" for reason, count in Counter(r for _, _, r in points if r).most_common())
+
+
+def _axes(sweep: SweepSpec, within: str = "") -> list[Row]:
+    """The swept paths with their values, and the design that each stands in."""
+    axes = [(path, ", ".join(map(str, values)), f"{within}grid") for path, values in sweep.grid.items()]
+    axes += [(path, ", ".join(map(str, values)), f"{within}zip") for path, values in sweep.zip.items()]
+    listed = [", ".join(f"{path} = {value}" for path, value in point.items()) for point in sweep.points]
+    axes += [(f"point {number}", text, f"{within}points") for number, text in enumerate(listed, 1)]
+    for kind, sample in (("latin_hypercube", sweep.latin_hypercube), ("sobol", sweep.sobol)):
+        over = sample.over if sample else {}
+        about = f"{within}{kind}, {sample.number} points, seed {sample.seed}" if sample else ""
+        axes += [
+            (path, ", ".join(map(str, one)) if isinstance(one, tuple) else str(one), about)
+            for path, one in over.items()
+        ]
+    for number, block in enumerate(sweep.nested, 1):
+        axes += _axes(block, f"{within}block {number}: ")
+    return axes
 
 
 def _cost(loaded: LoadedStudy, points: list[Point]) -> None:

@@ -52,7 +52,7 @@ def recommend(
     loaded = load_study(study, quick=quick)
     if quick and not loaded.has_quick:
         click.echo(f"{study}: has no `quick:` section, so the full study runs", err=True)
-    if loaded.spec.sweep.points > 1:
+    if loaded.spec.sweep.count > 1:
         click.echo(f"{study}: `sweep:` is for gemsim sweep and is left aside here", err=True)
     base = plan(loaded, seed=seed, replications=replications)
     folder = out or default_folder(study, quick=quick).with_name(f"{default_folder(study, quick=quick).name}-recommend")

@@ -17,6 +17,7 @@ from gemsim.cli.main import DONE, POINTS_FAILED
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from gemsim.spec.loading import LoadedStudy
     from gemsim.study.sweep import SweepResult
 
 EXAMPLES = """\b
@@ -27,6 +28,7 @@ Examples:
   gemsim sweep studies/widths.yaml --limit "10 min" --fail-fast
   gemsim sweep studies/widths.yaml --dask tcp://10.0.0.1:8786
   gemsim sweep studies/widths.yaml --shard 3/200 --out out/widths-3
+  gemsim sweep studies/widths.yaml --analytic
 """
 
 
@@ -74,6 +76,7 @@ def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[
     "--shard", metavar="I/N", default="1/1", callback=_share, help="Run the I-th of N shares; gemsim merge joins them."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
+@click.option("--analytic", is_flag=True, help="The closed form of every design point; simulate nothing.")
 def sweep(
     study: Path,
     quick: bool,
@@ -86,6 +89,7 @@ def sweep(
     dask: str | None,
     shard: tuple[int, int],
     quiet: bool,
+    analytic: bool,
 ) -> int:
     """Simulate every design point of STUDY and say which protects best.
 
@@ -102,6 +106,8 @@ def sweep(
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is for processes of this machine; with --dask the cluster says how many it has")
     loaded = load_study(study, quick=quick)
+    if analytic:
+        return _analytic(loaded, out or default_folder(study, quick=quick))
     asked = plan(loaded, seed=seed, replications=replications, quick=quick)
     folder = out or default_folder(study, quick=quick, shard=shard)
     with reporter(study.stem, quiet=quiet) as report:
@@ -140,8 +146,7 @@ def show(result: SweepResult) -> int:
     """Print the page of a sweep and return the exit code."""
     from gemsim.study.terminal import render
 
-    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
-    click.echo(render(result, width=width, styled=sys.stdout.isatty()), nl=False)
+    click.echo(render(result, width=width(), styled=sys.stdout.isatty()), nl=False)
     return POINTS_FAILED if result.failed or result.incomplete else DONE
 
 
@@ -151,3 +156,24 @@ def _show_share(result: SweepResult, shard: tuple[int, int]) -> int:
     what = f"share {share} of {of}: {result.added} replications added to {result.folder}"
     click.echo(f"{what}; `gemsim merge` joins the folders of all shares")
     return POINTS_FAILED if result.failed else DONE
+
+
+def _analytic(loaded: LoadedStudy, folder: Path) -> int:
+    """Every design point by its closed form: a file and a short page."""
+    from gemsim.results.folder import write_text
+    from gemsim.results.summary import to_csv
+    from gemsim.study.analytic import COMPUTED, closed_forms
+    from gemsim.study.closed import render_closed
+    from gemsim.study.design import designs_of
+
+    rows, designs = closed_forms(loaded), designs_of(loaded)
+    names = [*designs[0].columns, *COMPUTED]
+    write_text(folder / "analytic.csv", to_csv([{name: row[name] for name in names} for row in rows]))
+    click.echo(render_closed(loaded, designs, rows, width=width()), nl=False)
+    click.echo(f"File: {folder / 'analytic.csv'} (all points).")
+    return DONE
+
+
+def width() -> int:
+    """Of the page, in characters."""
+    return max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))

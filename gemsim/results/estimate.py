@@ -83,9 +83,10 @@ def ratio_interval(numerator: Floats, denominator: Floats, confidence: float = C
 def paired_ratio_interval(
     ratio: tuple[Floats, Floats], reference: tuple[Floats, Floats], confidence: float = CONFIDENCE
 ) -> Interval:
-    """Difference of two ratios of sums, each (numerator, denominator), over the same replications: jackknife."""
+    """Difference of two ratios of sums, each (numerator, denominator), over the replications both have: jackknife."""
+    both = min(len(ratio[0]), len(reference[0]))
     values, without = [], []
-    for numerator, denominator in (ratio, reference):
+    for numerator, denominator in ((top[:both], bottom[:both]) for top, bottom in (ratio, reference)):
         rest = denominator.sum() - denominator
         if denominator.sum() == 0.0:
             return Interval(math.nan, math.nan, math.nan)

@@ -27,7 +27,7 @@ from gemsim.results.rows import FLEET
 from gemsim.results.runs import by_design, recoveries
 
 RESULT_COLUMNS = (
-    *("variant", "feasible", "reason", "replications", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
+    *("variant", "feasible", "reason", "replications", "stopped_by", "ettr", "ettr_lo", "ettr_hi", "ettr_meta"),
     *("ettr_diff", "ettr_diff_lo", "ettr_diff_hi", "best", "tied"),
     *("fleet_diff", "fleet_diff_lo", "fleet_diff_hi"),
     *INPUT_COLUMNS,
@@ -114,18 +114,29 @@ class Summary:
 
 
 def summarise(
-    points: Sequence[Point], table: pa.Table, *, replications: int, require: Require, failed: Mapping[str, str]
+    points: Sequence[Point],
+    table: pa.Table,
+    *,
+    replications: int | Mapping[str, int],
+    require: Require,
+    failed: Mapping[str, str],
+    stopped_by: Mapping[str, str] | None = None,
 ) -> Summary:
-    """The summary of `points` over the rows in `table`.
+    """The summary of `points` over the rows in `table`, of the first `replications` of all or of each design by id.
+
+    Differences are over the replications that both have. `stopped_by` says by id what ended a design.
 
     `failed` maps a scenario id to what went wrong: such a design is shown without numbers, since the replications that
     did end are not a fair sample of all.
     """
-    runs, recovered = by_design(table, replications), recoveries(table, replications)
+    runs = by_design(table, replications)
+    recovered = recoveries(table, {id_: len(run["wall_s"]) for id_, run in runs.items()})
     rows = []
     for point in points:
         run = None if point.id in failed else runs.get(point.id)
         rows.append(_row(point, run, failed.get(point.id, "")))
+        if point.id not in failed:
+            rows[-1]["stopped_by"] = (stopped_by or {}).get(point.id, None if run is None else "replications")
         if run is not None:
             rows[-1]["recovered_by"] = json.dumps(dict(recovered[point.id].most_common()))
     groups: dict[GroupKey, list[Point]] = {}

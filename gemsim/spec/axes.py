@@ -1,5 +1,5 @@
-"""Checks of what a study varies: each variant of `compare`, each swept path, each value alone, each row of `zip`; each
-decision variable, and each of its values alone.
+"""Checks of what a study varies: each variant of `compare`, each swept path, each value alone, each row of `zip` and of
+`points`, the ends of each range; each decision variable, and each of its values alone.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from gemsim.spec.decide import VARIANTS, refuse_undecided, values_of
 from gemsim.spec.draft import Draft, point_of
 from gemsim.spec.paths import locate
 from gemsim.spec.study import StudySpec
+from gemsim.spec.tried import Row, key_of, rows_of
 from gemsim.spec.yaml import Path, Tree, dotted
 
-Row = list[tuple[str, Any, Path]]
+Axis = tuple[str, str]  # a path, and what the row puts above it, which may be what makes it one
 _TRIED_AT_MOST = 5_000  # values × variants; those beyond are met when the sweep comes to them
 
 
@@ -28,7 +29,7 @@ def check_axes(
     """
     problems: list[Problem] = []
     drafts = [(name, draft) for name, draft in _variants(tree, problems, check=spec is not None)]
-    found, lacking = _tried(tree, spec, drafts, list(_rows(tree.data.get("sweep"))), elsewhere, problems)
+    found, lacking = _tried(tree, spec, drafts, list(rows_of(tree.data.get("sweep"))), elsewhere, problems)
     variables = _variables(tree)
     if variables:
         rows = _decided(tree, variables, problems)
@@ -48,23 +49,20 @@ def _tried(
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The paths of `rows` that some draft has, and those that some draft lacks; `problems` are added to."""
     before = len(problems)
-    lacking: dict[str, list[str]] = {}
-    found: set[str] = set()
-    refusals: dict[str, ValueRefused] = {}
-    for name, draft in drafts:
-        for path, _ in _paths(rows):
+    axes, found, refusals = _axes(rows), set[Axis](), dict[Axis, ValueRefused]()
+    for _, draft in drafts:
+        for axis, (_, above) in axes.items():
             try:
-                locate(draft.raw, path)
-                found.add(path)
+                locate(_with(tree, draft, above).raw if above else draft.raw, axis[0])
+                found.add(axis)
             except ValueRefused as refused:
-                refusals.setdefault(path, refused)
-                lacking.setdefault(path, []).append(name)
-    for path, source in _paths(rows):
-        if path in refusals and path not in found and path not in elsewhere:
-            problems.append(_at(tree, source[:-1], refusals[path], at_key=True))
+                refusals.setdefault(axis, refused)
+    for axis, (source, _) in axes.items():
+        if axis in refusals and axis not in found and axis[0] not in elsewhere:
+            problems.append(_at(tree, key_of(axis[0], source), refusals[axis], at_key=True))
     if spec is not None and len(problems) == before:
         problems += _values(tree, [draft for _, draft in drafts], rows)
-    return frozenset(found), frozenset(lacking)
+    return frozenset(path for path, _ in found), frozenset(path for path, _ in refusals)
 
 
 def _variables(tree: Tree) -> dict[str, Any]:
@@ -131,39 +129,32 @@ def _variants(tree: Tree, problems: list[Problem], *, check: bool) -> Iterable[t
         yield name, draft
 
 
-def _rows(sweep: Any) -> Iterable[Row]:
-    """What is to be tried together: each grid value alone, each row of zip."""
-    sweep = sweep if isinstance(sweep, dict) else {}
-    grid, zipped = (
-        {path: values for path, values in axes.items() if isinstance(values, list)} if isinstance(axes, dict) else {}
-        for axes in (sweep.get("grid"), sweep.get("zip"))
-    )
-    for path, values in grid.items():
-        for at, value in enumerate(values):
-            yield [(path, value, ("sweep", "grid", path, at))]
-    for at in range(min(map(len, zipped.values()), default=0)):
-        yield [(path, values[at], ("sweep", "zip", path, at)) for path, values in zipped.items()]
-
-
-def _paths(rows: list[Row]) -> list[tuple[str, Path]]:
-    first: dict[str, Path] = {}
+def _axes(rows: list[Row]) -> dict[Axis, tuple[Path, Row]]:
+    """The paths of `rows`, each where it stands first and with what its row puts above it."""
+    first: dict[Axis, tuple[Path, Row]] = {}
     for row in rows:
         for path, _, source in row:
-            first.setdefault(path, source)
-    return list(first.items())
+            above = [one for one in row if path.startswith(f"{one[0]}.")]
+            first.setdefault((path, repr([value for _, value, _ in above])), (source, above))
+    return first
+
+
+def _with(tree: Tree, draft: Draft, row: Row) -> Draft:
+    """A draft with a row put in, as far as it can be."""
+    trial = Draft(tree, draft.raw, settle=False)
+    for path, value, source in row:
+        try:
+            trial.put(path, value, source)
+        except ValueRefused:
+            continue
+    return trial
 
 
 def _values(tree: Tree, drafts: list[Draft], rows: list[Row]) -> list[Problem]:
     problems: dict[Problem, None] = {}
     for draft in drafts:
         for row in rows[: _TRIED_AT_MOST // len(drafts)]:
-            trial = Draft(tree, draft.raw, settle=False)
-            trial.origins = []
-            for path, value, source in row:
-                try:
-                    trial.put(path, value, source)
-                except ValueRefused:
-                    continue
+            trial = _with(tree, draft, row)
             if trial.origins:
                 found = [_needs_section(tree, draft, row, one) or one for one in trial.check()[1]]
                 problems.update(dict.fromkeys(found))
@@ -179,7 +170,8 @@ def _needs_section(tree: Tree, draft: Draft, row: Row, problem: Problem) -> Prob
             continue
         named = section.rpartition(".")[2]
         what, allowed = f"the study has no {section}, and {key} alone is none", "paths into what the study has"
-        where, at = tree.where(source[:-1], key=True), dotted(source[:-1])
+        place = key_of(path, source)
+        where, at = tree.where(place, key=True), dotted(place)
         return Problem(where, at, what, allowed, f"write {named} in the study first, then sweep {path}")
     return None
 

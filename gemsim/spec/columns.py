@@ -15,6 +15,7 @@ COLUMN_MEASURES: dict[str, Measure] = {
     "feasible": "text",
     "reason": "text",
     "replications": "count",
+    "stopped_by": "text",
     "ettr": "share",
     "ettr_lo": "share",
     "ettr_hi": "share",

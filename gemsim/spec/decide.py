@@ -70,7 +70,7 @@ def values_of(value: Any) -> tuple[Any, ...]:
 
 def _spread(given: dict[str, Any]) -> tuple[Any, ...]:
     """The values of a range, ends as written; those between have three significant digits, or are whole numbers."""
-    dimension, low, high = _ends(given)
+    dimension, low, high = ends_of(given)
     modes = [key for key in ("factor", "step", "number") if key in given]
     if len(modes) != 1:
         what = f"a range with {' and '.join(modes) or 'nothing between its ends'} ({show(given)})"
@@ -86,8 +86,8 @@ def _spread(given: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(_written(one, dimension, whole, (low, high), given) for one in numbers))
 
 
-def _ends(given: dict[str, Any]) -> tuple[units.Dimension, float, float]:
-    """The dimension that both ends have, and the ends in SI."""
+def ends_of(given: dict[str, Any]) -> tuple[units.Dimension, float, float]:
+    """The dimension that both ends of a range have, and the ends in SI. Raises ValueRefused."""
     first, last = given["from"], given["to"]
     if all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in (first, last)):
         return "count", float(first), float(last)

@@ -15,6 +15,7 @@ from gemsim.errors import ValueRefused, show
 from gemsim.spec.laws import LawSpec
 from gemsim.spec.messages import model_at
 from gemsim.spec.paths import SECTIONS, assign, child, locate, normalised, submodel
+from gemsim.spec.tried import paths_of
 from gemsim.spec.types import IntervalText, Keep, KeepText, Quantity, RateText, Time, WholeNumber
 from gemsim.spec.uncertain import Law, Slot, bound
 from gemsim.spec.uncertain_text import looks_like_law, read_law
@@ -191,13 +192,10 @@ def _forms(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _refuse_swept(tree: Tree, path: str, raws: list[dict[str, Any]]) -> None:
     """An input that is swept has no law."""
-    sweep = tree.data.get("sweep")
-    for kind, axes in sweep.items() if isinstance(sweep, dict) else ():
-        for swept in axes if isinstance(axes, dict) else ():
-            if _same(raws, path, swept):
-                where, todo = tree.keys.get((UNCERTAIN, path), (1, 1)), "remove it from one of them"
-                what = f"{path} is swept too (sweep.{kind})"
-                tree.complain(where, (UNCERTAIN, path), what, _DECIDED, todo)
+    for swept, kind in paths_of(tree.data.get("sweep")):
+        if _same(raws, path, swept):
+            where, todo = tree.keys.get((UNCERTAIN, path), (1, 1)), "remove it from one of them"
+            tree.complain(where, (UNCERTAIN, path), f"{path} is swept too ({kind})", _DECIDED, todo)
 
 
 def _same(raws: list[dict[str, Any]], one: str, other: str) -> bool:

@@ -19,6 +19,7 @@ from gemsim.spec.draft import Draft, in_order, point_of
 from gemsim.spec.lifting import lift
 from gemsim.spec.quick import with_quick, without_quick
 from gemsim.spec.study import StudySpec
+from gemsim.spec.tried import place_of
 from gemsim.spec.yaml import Path, Position, Tree, dotted, read_tree
 
 MOST_READ = 64 * 2**20  # bytes: a file beyond is not even read to be refused
@@ -98,10 +99,7 @@ def _without_axes(spec: StudySpec | None, paths: frozenset[str]) -> StudySpec | 
     """A quick form without the swept paths that none of the variants it keeps has."""
     if spec is None or not paths:
         return spec
-    grid, zipped = (
-        {path: v for path, v in axes.items() if path not in paths} for axes in (spec.sweep.grid, spec.sweep.zip)
-    )
-    changes: dict[str, Any] = {"sweep": spec.sweep.model_copy(update={"grid": grid, "zip": zipped})}
+    changes: dict[str, Any] = {"sweep": spec.sweep.without(paths)}
     if spec.decide is not None:
         kept = {path: values for path, values in spec.decide.variables.items() if path not in paths}
         changes["decide"] = spec.decide.model_copy(update={"variables": kept})
@@ -147,11 +145,9 @@ def applies(loaded: LoadedStudy, assignments: Mapping[str, Any], path: str) -> b
 
 def _source(data: dict[str, Any], path: str, value: Any) -> Path:
     """Where in the file an assignment stands: in a swept list, a decision variable or a variant; else its own path."""
-    sweep = data.get("sweep") or {}
-    for kind in ("grid", "zip"):
-        values = (sweep.get(kind) or {}).get(path)
-        if values is not None and value in values:
-            return ("sweep", kind, path, values.index(value))
+    swept = place_of(data.get("sweep"), path, value)
+    if swept is not None:
+        return swept
     decided = ((data.get("decide") or {}).get("variables") or {}).get(path)
     if decided is not None:
         at = decided.index(value) if isinstance(decided, list) and value in decided else None

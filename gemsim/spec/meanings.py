@@ -271,6 +271,14 @@ MEANINGS: dict[str, str] = {
     # sweep, run
     "sweep.grid": "Path to list of values; all combinations.",
     "sweep.zip": "Path to list of values; lists of one length that move together.",
+    "sweep.points": "Points by themselves; what a point leaves out stays as the study has it.",
+    "sweep.latin_hypercube": "Points drawn from ranges so that each path is spread evenly.",
+    "sweep.sobol": "Points drawn from ranges so that all paths together are spread evenly; best a power of two.",
+    "sweep.nested": "Blocks, each a sweep of its own with these keys: the points of all, one after another.",
+    "sample.number": "Points; of `sobol` a power of two is evenest.",
+    "sample.over": "Path to a range or to values, each as likely.",
+    "sample.seed": "Of the points alone: `--seed` draws other failures and leaves the points as they are.",
+    "sample.scramble": "Owen's scrambling; without it the sequence begins at the low end of every range.",
     "decide.variables": "Path to values or a range, as in a sweep; all combinations are screened. `protection` takes "
     "whole lists of tiers or named systems; the variants of `compare` are alternatives too.",
     "decide.objective": "`goodput`: the largest ETTR; `cost`: the least per useful GPU-hour (needs `prices`); "
@@ -278,7 +286,11 @@ MEANINGS: dict[str, str] = {
     "run.horizon": "Wall time; this or `steps`.",
     "run.steps": "Useful steps to complete; this or `horizon`.",
     "run.max_wall": "Where a run with `steps` gives up (ten times its useful time if not given).",
-    "run.replications": "Runs of each design, each with failures of its own.",
+    "run.replications": "Runs of each design, each with failures of its own; with `precision` at most so many.",
+    "run.precision": "Enough for a design, by column of summary.csv: half the width of the 95 % interval. "
+    "`5 %` is relative to the value; `0.001` or `30 s` is in the unit of the column. See above.",
+    "run.min_events": "Enough events for `precision`: failures, and of a relative precision of rare events these.",
+    "run.at_most": "Time of one `gemsim sweep`; what is open then keeps what it has, and is named.",
     "run.seed": "All designs meet the same failures.",
     "run.start": "A fleet that has long been running, or all devices new.",
     **FLEET,

@@ -76,6 +76,8 @@ def _keys(path: Path) -> list[str]:
 
 def model_at(path: Path) -> type[Model] | None:
     """The model that reads the mapping at a place of the raw tree, or None."""
+    while path[:2] == ("sweep", "nested") and len(path) > 2:  # a block is a sweep of its own
+        path = ("sweep", *path[3:])
     if path[:1] == ("protection",) and len(path) >= 3:
         return _below(TIERS.get(str(path[2])), path[3:])
     for listed, (model, _) in LISTS.items():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
+from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from gemsim import units
@@ -16,6 +18,7 @@ from gemsim.spec.implied import Explained, implied
 from gemsim.spec.laws import GapSpec, LawSpec, LifetimeSpec, show_steps
 from gemsim.spec.loading import LoadedStudy
 from gemsim.spec.protection.tier import Tier
+from gemsim.spec.quick import SAMPLES
 from gemsim.spec.study import StudySpec
 from gemsim.spec.systems import names_system, origins, system, system_of, written_out
 from gemsim.spec.types import Model
@@ -23,6 +26,7 @@ from gemsim.spec.types import Model
 GIVEN = "given"
 NOMINAL = "the nominal value of its law (uncertain, below)"
 _NO_SWEEP: dict[str, Any] = {"grid": {}, "zip": {}}
+_LATER = ("points", "nested")  # that a study need not have: left out where there are none
 _SHORT_FORM = {"spare_nodes", "spare_activation"}  # of cluster, where fleet.spares says it all
 _ROWS_HANG_ON = {"horizon", "steps", "max_wall", "start"}  # of run
 _VARIED = ("sweep", "compare", "decide", "quick", "uncertain")
@@ -31,7 +35,7 @@ _VARIED = ("sweep", "compare", "decide", "quick", "uncertain")
 def canonical(spec: StudySpec) -> dict[str, Any]:
     """The study as plain data that reads back to the same study: every default written out, quantities with units."""
     data = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    data["protection"] = [_tier(tier) for tier in spec.protection]
+    data["protection"] = [_tier(tier, _strays(spec, tier)) for tier in spec.protection]
     for one, read in zip(data["failures"].get("classes", ()), spec.failures.classes, strict=True):
         for stray in read.inapplicable():
             one.pop(stray, None)
@@ -39,8 +43,11 @@ def canonical(spec: StudySpec) -> dict[str, Any]:
         data["cluster"] = {key: value for key, value in data["cluster"].items() if key not in _SHORT_FORM}
     for assignments in data["compare"].values():
         assignments.update({path: _systems(path, value) for path, value in assignments.items()})
-    for axes in (*data["sweep"].values(), *([data["decide"]["variables"]] if "decide" in data else ())):
-        axes.update({path: [_systems(path, one) for one in values] for path, values in axes.items()})
+    data["sweep"] = _sweep(data["sweep"])
+    if not spec.run.precision:
+        data["run"] = {key: value for key, value in data["run"].items() if key not in ("precision", "min_events")}
+    if "decide" in data:
+        data["decide"]["variables"] = _lists(data["decide"]["variables"])
     return {key: value for key, value in data.items() if value not in ({}, "", _NO_SWEEP)}
 
 
@@ -49,9 +56,55 @@ def _systems(path: str, value: Any) -> Any:
     return written_out(value) if path == "protection" else value
 
 
-def _tier(tier: Tier) -> dict[str, Any]:
-    settings = tier.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"kind", *tier.inapplicable()})
-    return {tier.kind: settings}
+def _sweep(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A sweep, and each block of it, with systems written out and without the designs that it has not got."""
+    data = {key: value for key, value in given.items() if key not in _LATER or value}
+    data |= {key: _lists(data[key]) for key in ("grid", "zip")}
+    if "points" in data:
+        data["points"] = [{path: _systems(path, one) for path, one in point.items()} for point in data["points"]]
+    for kind in SAMPLES:
+        if kind in data:
+            over = data[kind]["over"]
+            listed = _lists({path: one for path, one in over.items() if isinstance(one, list)})
+            data[kind] = {**data[kind], "over": {**over, **listed}}
+    if "nested" in data:
+        data["nested"] = [_sweep(block) for block in data["nested"]]
+    return data
+
+
+def _lists(axes: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: [_systems(path, one) for one in values] for path, values in axes.items()}
+
+
+def _tier(tier: Tier, strays: Set[str]) -> dict[str, Any]:
+    left_out = {"kind", *tier.inapplicable(), *strays}
+    return {tier.kind: tier.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=left_out)}
+
+
+def _strays(spec: StudySpec, tier: Tier) -> set[str]:
+    """The defaults of a tier that do not go with a value put into it elsewhere in the study: written out they
+    would have that variant or point refused."""
+    found: set[str] = set()
+    given = tier.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"kind"})
+    for path, value in _assigned(spec):
+        section, _, rest = path.partition(".")
+        label, _, key = rest.partition(".")
+        if section != "protection" or label not in (tier.name, tier.kind) or "." in key:
+            continue
+        over = {key: value} if key else value or {}
+        try:
+            found |= set(type(tier).model_validate({**given, **over}).inapplicable())
+        except (ValidationError, TypeError):
+            continue  # what another value beside it makes whole
+    return found - tier.model_fields_set
+
+
+def _assigned(spec: StudySpec) -> Iterator[tuple[str, Any]]:
+    """Every path with each value that the study puts there."""
+    for assignments in (*spec.compare.values(), *spec.sweep.listed()):
+        yield from assignments.items()
+    for path, values in (spec.decide.variables if spec.decide else {}).items():
+        yield from ((path, value) for value in values)
 
 
 def canonical_yaml(spec: StudySpec) -> str:

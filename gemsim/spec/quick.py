@@ -1,7 +1,7 @@
 """The `quick` section: a smaller form of the study, laid over it.
 
-Swept paths and decision variables are replaced path by path, `zip` as a whole; `compare` may name the variants to
-keep; `run` and `require` merge.
+Swept and sampled paths and decision variables are replaced path by path; `zip`, `points` and `nested` as a whole, and a
+design of the sweep may be null: left out. `compare` may name the variants to keep; `run` and `require` merge.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from gemsim.spec.paths import merge
 from gemsim.spec.types import closest
 from gemsim.spec.yaml import Path, Tree
 
+SAMPLES = ("latin_hypercube", "sobol")
 KEYS = ("sweep", "compare", "decide", "run", "require")
 
 
@@ -61,11 +62,24 @@ def _lay_sweep(merged: Tree, sweep: dict[str, Any]) -> None:
     base = merged.data.get("sweep")
     base = merged.data["sweep"] = base if isinstance(base, dict) else {}
     for kind, axes in sweep.items():
-        if kind == "grid" and isinstance(axes, dict) and isinstance(base.get("grid"), dict):
+        if axes is None:
+            base.pop(kind, None)
+        elif kind == "grid" and isinstance(axes, dict) and isinstance(base.get("grid"), dict):
             base["grid"].update(copy.deepcopy(axes))
+        elif kind in SAMPLES and isinstance(axes, dict) and isinstance(base.get(kind), dict):
+            _lay_sample(base[kind], axes)
         else:
             base[kind] = copy.deepcopy(axes)
     _move(merged, ("quick", "sweep"), ("sweep",))
+
+
+def _lay_sample(base: dict[str, Any], over: dict[str, Any]) -> None:
+    """Another number or seed; what a path is drawn from is replaced, path by path."""
+    for key, value in over.items():
+        if key == "over" and isinstance(value, dict) and isinstance(base.get(key), dict):
+            base[key].update(copy.deepcopy(value))
+        else:
+            base[key] = copy.deepcopy(value)
 
 
 def _lay_decide(merged: Tree, decide: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from gemsim.spec.quick import KEYS
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
 from gemsim.spec.study import StudySpec
+from gemsim.spec.swept import SweepSpec
 from gemsim.spec.systems import system
 from gemsim.spec.types import (
     IntervalText,
@@ -48,7 +49,9 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?"
 _RATE = rf"{_NUMBER}\s*/\s*(?:{_NUMBER})?\s*(?:(?:gpu|node|job)s?[\s·-]+)?(?:us|ms|s|min|h|d)"
 _UNCERTAIN = (Quantity, WholeNumber, RateText, KeepText, IntervalText)  # where a law may stand in the place of a value
 _PATHS: Node = {"pattern": rf"^(?:{'|'.join(SECTIONS)})(?:\..+)?$"}
-_BY_PATH = ("uncertain", "sweep.grid", "sweep.zip", "decide.variables")
+_BY_PATH = (
+    *("uncertain", "sweep.grid", "sweep.zip", "sweep.latin_hypercube.over", "sweep.sobol.over", "decide.variables"),
+)
 _PAIRS: Node = {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "maxItems": 2}}
 _MAPPING: Node = {"type": "object"}
 SHORT: dict[type[Model], str] = {RestartSpec: "mode", FailuresSpec: "mix", LifetimeSpec: "kind"}
@@ -87,7 +90,8 @@ def _object(model: type[Model], prefix: str) -> Node:
 
 def _said(path: str) -> Node:
     """The meaning of a key; some sections are said once for all places that have them."""
-    words = MEANINGS.get(path) or MEANINGS.get(f"tier.{path.rsplit('.', 1)[-1]}")
+    key, sampled = path.rsplit(".", 1)[-1], path.startswith(("sweep.latin_hypercube.", "sweep.sobol."))
+    words = MEANINGS.get(path) or MEANINGS.get(f"{'sample' if sampled else 'tier'}.{key}")
     return {"description": words} if words else {}
 
 
@@ -110,8 +114,12 @@ def _field(info: FieldInfo, path: str) -> Node:
         return {"enum": [*known(), *([None] if path == "failures.mix" else [])]}
     if path == "workload.protect":
         return {"anyOf": [{"enum": ["critical", "unique"]}, {"type": "array", "items": {"enum": list(REGIONS)}}]}
+    if path == "sweep.nested":  # each block is a sweep, which its own check reads further
+        keys = {key: _said(f"sweep.{key}") for key in SweepSpec.model_fields}
+        return {"type": "array", "items": {"type": "object", "additionalProperties": False, "properties": keys}}
     reader = next((one for one in info.metadata if isinstance(one, SelfRead)), None)
     found = _read(reader) if reader is not None else _of(info.annotation, path)
+    found |= {"sweep.points": {"uniqueItems": True}}.get(path, {"minProperties": 1} if path.endswith(".over") else {})
     if path == "compare":
         found["additionalProperties"] |= {"propertyNames": _PATHS}
     return found | ({"propertyNames": _PATHS} if path in _BY_PATH else {})

@@ -20,13 +20,13 @@ from gemsim.spec.prices import PricesSpec
 from gemsim.spec.protection.kinds import TierSpec, read_tier, refuse_labels
 from gemsim.spec.restart import RestartSpec
 from gemsim.spec.run import RunSpec
+from gemsim.spec.swept import SweepSpec
 from gemsim.spec.systems import expand, names_system
 from gemsim.spec.types import Label, Model, SelfRead, closest, sourced
 from gemsim.spec.uncertain import Law
 from gemsim.spec.uncertain_text import Laws
 from gemsim.spec.workload import ParallelSpec, WorkloadSpec
 
-MOST_POINTS = 1_000_000
 _OPERATORS = ("<=", ">=", "<", ">")
 _OFTEN = ("ettr", "memory_overhead", "step_overhead", "unrecoverable_per_run_hi", "cost_per_useful_gpu_hour")
 
@@ -92,56 +92,6 @@ class _Requirements(SelfRead):
         columns = (name for name, measure in COLUMN_MEASURES.items() if measure != "text" and name not in JUDGED)
         bound = {"type": "string", "pattern": r"^\s*(?:<=|>=|<|>)\s*.+$", "examples": ["<= 0.5 %"]}
         return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(columns, bound)}
-
-
-class _Values(SelfRead):
-    """A list of values of a swept path: at least one, none twice."""
-
-    def read(self, value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, (list, tuple)):
-            raise ValueRefused(
-                f"not a list ({show(value)})", "a list of values", f"write [{value}]" if len(str(value)) < 40 else ""
-            )
-        if not value:
-            raise ValueRefused("an empty list", "at least one value", "remove the path or give values")
-        return tuple(value)
-
-    def form(self) -> dict[str, Any]:
-        return {"type": "array", "minItems": 1}
-
-
-SweptValues = Annotated[tuple[Any, ...], _Values()]
-
-
-class SweepSpec(Model):
-    """Design points: all combinations of `grid`, times the rows of `zip` (whose lists run together)."""
-
-    grid: dict[str, SweptValues] = Field(default_factory=dict)
-    zip: dict[str, SweptValues] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _shape(self) -> Self:
-        lengths = {path: len(values) for path, values in self.zip.items()}
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{path} has {n}" for path, n in lengths.items())
-            raise ValueRefused(f"zip lists differ in length ({shown})", "lists of one length", at=("zip",))
-        both = sorted(set(self.grid) & set(self.zip))
-        if both:
-            raise ValueRefused(f"{both[0]} is in grid and in zip", "each path once", "remove one", at=("zip", both[0]))
-        for path, values in self.grid.items():
-            if len({repr(value) for value in values}) < len(values):
-                raise ValueRefused(f"a value twice ({show(list(values))})", "each value once", at=("grid", path))
-        if self.points > MOST_POINTS:
-            raise ValueRefused(f"too many design points ({self.points})", f"at most {MOST_POINTS}")
-        return self
-
-    @property
-    def points(self) -> int:
-        """Combinations, before those that are one design are joined."""
-        count = len(next(iter(self.zip.values()))) if self.zip else 1
-        for values in self.grid.values():
-            count *= len(values)
-        return count
 
 
 def _default_profile(data: dict[str, Any]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from gemsim.errors import PointFailed
 from gemsim.results.folder import Hold, write_text
@@ -13,6 +14,7 @@ from gemsim.results.summary import Point
 from gemsim.study.conclude import error_file
 from gemsim.study.labels import labels
 from gemsim.study.progress import Reporter, Standing
+from gemsim.study.rounds import Rounds
 from gemsim.study.runner import Runner
 from gemsim.study.tasks import Outcome, Task, failed
 
@@ -54,19 +56,31 @@ class Collector:
         self._open: Counter[str] = Counter()  # replications that a design still lacks
         self._points = Counter(point.id for point in points)  # of the table, by design; "" cannot exist
 
-    def collect(self, runner: Runner, tasks: Sequence[Task]) -> None:
-        """Run `tasks` to the end; on Ctrl-C everything that had ended is kept."""
+    def collect(self, runner: Runner, rounds: Rounds, first: Sequence[Task]) -> None:
+        """Run the rounds from their `first` tasks to the end, or as far as their time goes; on Ctrl-C everything that
+        had ended is kept."""
+        asked, since = rounds.total - rounds.done, time.monotonic()
+        self._add(runner, first)
+        self.report.advance(rounds.skipped)
+        self._stop_if_failed(asked)
+        late = False
+        while runner.waiting and not late:  # again where the last outcomes of a run asked for more
+            with closing(runner.run(())) as batches:
+                for outcomes in batches:
+                    self._take(outcomes)
+                    self._stop_if_failed(asked)
+                    before = rounds.skipped
+                    self._add(runner, rounds.after(outcomes))
+                    self.report.advance(rounds.skipped - before)
+                    late = rounds.late(time.monotonic() - since)
+                    if late:
+                        break
+        self.collected = True
+
+    def _add(self, runner: Runner, tasks: Sequence[Task]) -> None:
+        runner.add(tasks)
         self._open.update(task.point for task in tasks)
         self._stand()
-        batches = runner.run(tasks)
-        try:
-            self._stop_if_failed(len(tasks))
-            for outcomes in batches:
-                self._take(outcomes)
-                self._stop_if_failed(len(tasks))
-        finally:
-            batches.close()
-        self.collected = True
 
     def note(self, faults: Mapping[str, Exception]) -> None:
         """Take what went wrong before anything could run."""

@@ -15,6 +15,7 @@ from gemsim.errors import ResultsError
 from gemsim.results.folder import json_text, write_text
 from gemsim.results.rows import RowStore, keys_of
 from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
+from gemsim.study.stopping import STOPPED, Ends, Rule, ends_of
 
 FAILED = "errors/failed.json"  # scenario id to what went wrong
 INCOMPLETE = "incomplete"  # the first word of why a design is shown without numbers
@@ -31,6 +32,7 @@ def conclude(
     folder: Path,
     *,
     replications: int,
+    rule: Rule | None = None,
     require: Require,
     failed: Mapping[str, str],
     least: int,
@@ -48,22 +50,24 @@ def conclude(
         raise ResultsError(f"{gone}; run again, which makes them anew")
     if failed:
         write_text(folder / FAILED, json_text(failed))
-    lacking = incomplete(points, table, replications, but=failed)
-    without = {**lacking, **failed}
-    summary = summarise(points, table, replications=replications, require=require, failed=without)
+    ends = ends_of(points, table, failed, replications=replications, rule=rule)
+    lacking = incomplete(points, table, ends, but=failed)
+    summary = summarise(points, table, require=require, failed={**lacking, **failed}, **ends._asdict())
     write_text(folder / "summary.csv", to_csv(summary.rows))
     write_text(folder / "costs.csv", to_csv(summary.costs))
     return summary, lacking
 
 
-def incomplete(
-    points: Sequence[Point], table: pa.Table, replications: int, *, but: Mapping[str, str]
-) -> dict[str, str]:
-    """Scenario id to how many of its replications there are, of designs that lack some and are not in `but`."""
-    held = Counter(id_ for id_, replication in keys_of(table) if replication < replications)
+def incomplete(points: Sequence[Point], table: pa.Table, ends: Ends, *, but: Mapping[str, str]) -> dict[str, str]:
+    """Scenario id to how many of its replications there are, of designs that lack some and are not in `but`.
+
+    Where a rule may end a design early, those lack some that it has neither ended nor left to the clock.
+    """
     wanted = dict.fromkeys(point.id for point in points if point.id and point.id not in but)
-    return {
-        id_: f"{INCOMPLETE}: {held[id_]} of {replications} replications are here"
-        for id_ in wanted
-        if held[id_] < replications
-    }
+    if not isinstance(ends.replications, int):
+        open_ = [id_ for id_ in wanted if ends.stopped_by[id_] == STOPPED]
+        held = Counter(id_ for id_, _ in keys_of(table))
+        return {id_: f"{INCOMPLETE}: {held[id_]} replications are here, and its group goes on" for id_ in open_}
+    asked = ends.replications
+    held = Counter(id_ for id_, replication in keys_of(table) if replication < asked)
+    return {id_: f"{INCOMPLETE}: {held[id_]} of {asked} replications are here" for id_ in wanted if held[id_] < asked}

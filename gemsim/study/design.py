@@ -1,4 +1,5 @@
-"""The design points of a study: compare variants x grid x zip, in the order in which they are written."""
+"""The design points of a study: compare variants x grid x zip x points x samples x blocks, in the order in which they
+are written."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 from gemsim import units
 from gemsim.errors import UnitError
 from gemsim.spec.loading import LoadedStudy, applies
+from gemsim.spec.swept import in_depth, under
 
 PROTECTION = "protection"
 QUANTITIES: tuple[units.Dimension, ...] = ("time", "bytes", "bandwidth", "share")  # what a swept text may be
@@ -39,26 +41,42 @@ def expand(
     grid: Mapping[str, Sequence[Any]],
     zipped: Mapping[str, Sequence[Any]],
     compare: Mapping[str, Mapping[str, Any]],
+    lists: Sequence[Sequence[Mapping[str, Any]]] = (),
     has: Applies = lambda sections, path: True,
     base: Mapping[str, Any] | None = None,
 ) -> list[DesignPoint]:
-    """All points, variants outermost, then the grid (its last axis fastest), then the lists that move together.
+    """All points, variants outermost, then the grid (its last axis fastest), then the lists that move together, then
+    each of `lists`, whose rows need not have the same paths.
 
     A path that does not apply to a variant (it has no such tier) does not multiply its points; its column stays empty.
-    `base` holds what the study itself has where some variant has something else, so that a variant that leaves a
+    `base` holds what the study itself has where some variant or row has something else, so that a variant that leaves a
     section as it is and one that writes the same value are judged together.
     """
-    empty = dict.fromkeys((*grid, *zipped), "")
+    listed = dict.fromkeys(path for rows in lists for row in rows for path in row)
+    empty = dict.fromkeys((*grid, *zipped, *listed), "")
     written = {path: value for path, value in (base or {}).items() if path not in empty}
+    left = {path: value for path, value in (base or {}).items() if path in listed}  # of rows without the path
     points: list[DesignPoint] = []
     for name, sections in (compare or {"": {}}).items():
         axes = {path: values for path, values in grid.items() if has(sections, path)}
         moving = {path: values for path, values in zipped.items() if has(sections, path)}
         cells = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         rows = [dict(zip(moving, values, strict=True)) for values in zip(*moving.values(), strict=True)] or [{}]
-        for cell, row in itertools.product(cells, rows):
-            points.append(_point(len(points), name, sections, cell | row, empty, written))
+        more = [_fitting(rows, sections, has) for rows in lists]
+        for cell, row, *others in itertools.product(cells, rows, *more):
+            swept = {path: value for part in (cell, row, *others) for path, value in part.items()}
+            points.append(
+                _point(len(points), name, sections, in_depth(swept) if lists else swept, empty, written, left)
+            )
     return points
+
+
+def _fitting(rows: Sequence[Mapping[str, Any]], sections: Mapping[str, Any], has: Applies) -> list[Mapping[str, Any]]:
+    """The rows without the paths that a variant has not got, each once."""
+    fit = [{path: one for path, one in row.items() if has({**sections, **under(row, path)}, path)} for row in rows]
+    if all(len(own) == len(row) for own, row in zip(fit, rows, strict=True)):
+        return list(rows)
+    return list({show(row): row for row in fit}.values())
 
 
 def designs_of(loaded: LoadedStudy) -> list[DesignPoint]:
@@ -68,7 +86,16 @@ def designs_of(loaded: LoadedStudy) -> list[DesignPoint]:
     base = {
         path: found for one in compare.values() for path in one if (found := _written(loaded.raw, path)) is not None
     }
-    return expand(grid=sweep.grid, zipped=sweep.zip, compare=compare, has=partial(applies, loaded), base=base)
+    lists = sweep.lists()
+    listed = dict.fromkeys(path for rows in lists for row in rows for path in row)
+    base |= {path: found for path in listed if (found := _written(loaded.raw, path)) is not None}
+    has = partial(applies, loaded)
+    return expand(grid=sweep.grid, zipped=sweep.zip, lists=lists, compare=compare, has=has, base=base)
+
+
+def sampled_jobs(loaded: LoadedStudy) -> tuple[str, ...]:
+    """The drawn paths that are not protection: each of their draws is a job of its own, and no two compete."""
+    return tuple(path for path in loaded.spec.sweep.sampled if not _is_protection(path))
 
 
 def _written(raw: Mapping[str, Any], path: str) -> Any:
@@ -86,9 +113,11 @@ def _point(
     swept: Mapping[str, Any],
     empty: Mapping[str, str],
     written: Mapping[str, Any],
+    left: Mapping[str, Any],
 ) -> DesignPoint:
-    held = {**written, **sections}
-    varied = [(path, show(value)) for path, value in (*swept.items(), *held.items())]
+    held, full = {**written, **sections}, {**left, **swept}
+    pairs = [*((path, full[path]) for path in empty if path in full), *held.items()]
+    varied = [(path, show(value)) for path, value in pairs]
     group = tuple(one for one in varied if not _is_protection(one[0]))
     protection = tuple(one for one in varied if _is_protection(one[0]))
     columns = {path: value if isinstance(value, int | float | str) else show(value) for path, value in swept.items()}

@@ -103,7 +103,14 @@ def _into(sources: Sequence[Source], out: Path, plan: Plan, points: Sequence[Poi
         store.append_table(new)
     _copy_errors(sources, out, failed)
     summary, incomplete = conclude(
-        points, store, out, replications=plan.replications, require=plan.require, failed=failed, least=len(united)
+        points,
+        store,
+        out,
+        replications=plan.replications,
+        rule=plan.rule,
+        require=plan.require,
+        failed=failed,
+        least=len(united),
     )
     provenance.end(out / RUNS, rows=len(united))
     return SweepResult(plan, out, points, summary, failed, len(new), incomplete)

@@ -18,11 +18,12 @@ from gemsim.scenario.describe import outside
 from gemsim.scenario.waiting import waits
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.printing import canonical_yaml, design_hash, study_hash
-from gemsim.study.design import DesignPoint, designs_of, short_names
+from gemsim.study.design import DesignPoint, designs_of, sampled_jobs, short_names
 from gemsim.study.explain import Explanation, explain
 from gemsim.study.money import bill_of
 from gemsim.study.points import Model
 from gemsim.study.remedies import remedies
+from gemsim.study.stopping import rule_of
 from gemsim.study.sweep import Plan
 from gemsim.study.uncertain import LEAST_DRAWS, over_inputs
 
@@ -82,6 +83,9 @@ def plan(loaded: LoadedStudy, *, seed: int | None, replications: int | None, qui
             "design_hash": design_hash(spec),
         },
         source=loaded.content,
+        rule=rule_of(run),
+        sampled=spec.sweep.sampled,
+        jobs=sampled_jobs(loaded),
     )
 
 

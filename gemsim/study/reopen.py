@@ -19,6 +19,7 @@ from gemsim.spec.loading import parse_study
 from gemsim.study.conclude import FAILED, incomplete
 from gemsim.study.plan import MODEL, plan
 from gemsim.study.points import realise
+from gemsim.study.stopping import ends_of
 from gemsim.study.sweep import SOURCE, Plan, SweepResult
 
 AGAIN = "run gemsim sweep on the study again with --out this folder (what it holds is kept)"
@@ -36,9 +37,9 @@ def reopen(folder: Path) -> SweepResult:
     table = RowStore(folder / "rows").read()
     failed = failed_in(folder)
     refuse_strangers(folder, points, set(table["point"].unique().to_pylist()))
-    lacking = incomplete(points, table, asked.replications, but=failed)
-    without = {**lacking, **failed}
-    summary = summarise(points, table, replications=asked.replications, require=asked.require, failed=without)
+    ends = ends_of(points, table, failed, replications=asked.replications, rule=asked.rule)
+    lacking = incomplete(points, table, ends, but=failed)
+    summary = summarise(points, table, require=asked.require, failed={**lacking, **failed}, **ends._asdict())
     return SweepResult(asked, folder, points, summary, failed, 0, lacking)
 
 

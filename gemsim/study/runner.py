@@ -64,6 +64,15 @@ class Runner:
         self._unstarted = self._ended = 0
         self._spent_s = self._longest_s = 0.0
 
+    def add(self, tasks: Iterable[Task]) -> None:
+        """More of them, while `run` is under way or before it is called again."""
+        self._queue.extend(tasks)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether tasks were added that `run` has not come to."""
+        return bool(self._queue)
+
     def run(self, tasks: Iterable[Task]) -> Generator[list[Outcome], None, None]:
         """Run all `tasks`; when the caller stops asking, what still runs is dropped. Raises CannotStart."""
         self._queue.extend(tasks)

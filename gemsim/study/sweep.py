@@ -13,18 +13,18 @@ from typing import Any
 
 from gemsim.errors import GemsimError
 from gemsim.results.folder import locked, write_bytes, write_text, writing
-from gemsim.results.rows import RowStore, keys_of
+from gemsim.results.rows import RowStore
 from gemsim.results.summary import Point, Require, Summary
 from gemsim.study.collect import Collector, stoppable
 from gemsim.study.conclude import conclude
 from gemsim.study.design import DesignPoint
 from gemsim.study.executors import local
 from gemsim.study.held import held, listed
-from gemsim.study.labels import first_points
 from gemsim.study.points import Model, realise
 from gemsim.study.progress import Reporter
+from gemsim.study.rounds import Rounds
 from gemsim.study.runner import Runner
-from gemsim.study.tasks import Task, in_shard
+from gemsim.study.stopping import Rule, groups_of, late_of, plain
 
 SOURCE = "source.yaml"  # the study as written: what study.yaml resolves
 
@@ -42,6 +42,9 @@ class Plan:
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the provenance
     source: bytes = field(default=b"", repr=False)  # the study file as it was read
     inputs: Callable[[Sequence[Point], Sequence[DesignPoint]], list[Point]] | None = None  # over the uncertain inputs
+    rule: Rule | None = None  # when fewer replications are enough
+    sampled: tuple[str, ...] = ()  # the paths that are drawn
+    jobs: tuple[str, ...] = ()  # those of them that are no protection
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +87,20 @@ def sweep(
     with locked(folder) as hold:
         store = RowStore(folder / "rows")
         table = held(store, folder, plan.seed)  # refused before anything is changed
-        there = set(keys_of(table))
-        wanted = [task for task in _asked(points, scenarios, plan.replications) if in_shard(task, shard)]
-        tasks = [task for task in wanted if task.key not in there]
+        rule = plain(plan.replications) if plan.rule is None or shard != (1, 1) else plan.rule  # a share cannot judge
+        rounds = Rounds(groups_of(points), scenarios, table, rule, shard=shard)
+        first = rounds.begin()
         run = Collector(store, hold, plan.seed, points, report, fail_fast=fail_fast)
         facts = facts_asked(plan, points)
         with (
-            stoppable(run, before=len(table), asked=len(tasks)),
-            listed(facts, points, table, store, folder, report, new=bool(tasks)) as found,
+            stoppable(run, before=len(table), asked=rounds.total - rounds.done),
+            listed(facts, points, table, store, folder, report, new=bool(first)) as found,
         ):
             _prepare(plan, store, folder)
-            report.begin(len(wanted), len(wanted) - len(tasks))
+            report.begin(rounds.total, rounds.done)
             run.note(faults)
             runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor, limit_s=limit_s)
-            run.collect(runner, tasks)
+            run.collect(runner, rounds, first)
             failures = run.reasons()
             found |= {"designs_failed": len(failures)} if failures else {}
             hold.check()
@@ -107,10 +110,13 @@ def sweep(
                 store,
                 folder,
                 replications=plan.replications,
+                rule=None if shard != (1, 1) else plan.rule,
                 require=plan.require,
                 failed=failures,
                 least=kept,
             )
+            late = late_of(summary.rows)
+            found |= {"stopped_by_time": sorted({run.names[id_] for id_ in late})} if late else {}
     if not scenarios and not faults:
         raise GemsimError(f"no design point is feasible; the first is not because: {points[0].reason}")
     return SweepResult(plan, folder, points, summary, failures, run.added, incomplete)
@@ -138,20 +144,11 @@ def facts_asked(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
     return {
         "seed": plan.seed,
         "replications": plan.replications,
+        **({"stop": str(plan.rule)} if plan.rule else {}),
         "designs": designs,
         "profiles": profiles,
         **plan.facts,
     }
-
-
-def _asked(points: Sequence[Point], scenarios: Mapping[str, Any], replications: int) -> list[Task]:
-    """What the plan asks for, replication by replication over all designs of a group: they share the failure trace."""
-    groups: dict[Any, list[str]] = {}
-    for id_, point in first_points(points).items():
-        if id_ in scenarios:
-            groups.setdefault(point.group, []).append(id_)
-    order = [id_ for members in groups.values() for id_ in members]
-    return [Task(id_, replication, scenarios[id_]) for replication in range(replications) for id_ in order]
 
 
 def forget_errors(folder: Path) -> None:

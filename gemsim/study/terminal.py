@@ -19,10 +19,13 @@ from gemsim.study.ceiling import ceiling
 from gemsim.study.certainty import certainty
 from gemsim.study.conclude import INCOMPLETE
 from gemsim.study.design import short_names
+from gemsim.study.drawn import drawn
+from gemsim.study.heading import head, sources
 from gemsim.study.labels import label
 from gemsim.study.matrix import matrices
 from gemsim.study.money import bills
 from gemsim.study.page import TITLE, Page
+from gemsim.study.paired import paired
 from gemsim.study.ranking import rankings
 from gemsim.study.shares import percent
 from gemsim.study.spares import Answer, fleets, shortage
@@ -41,10 +44,16 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     rows = result.summary.rows
     large = len(rows) > FULL_TABLE
     page = Page(width, styled)
-    page.say(*_heading(result), *sources(rows))
+    page.say(*head(result), *sources(rows))
     if all(row["ettr"] is None for row in rows):
         page.say("", "Nothing to compare: no design could be simulated.", *infeasible(rows), *_short(result))
         return page.text
+    if result.plan.jobs:
+        for block in drawn(groups, result.plan.jobs, result.plan.sampled):
+            page.say("", block.title)
+            if block.table is not None:
+                page.show(block.table)
+        return _ended(page, result, groups)
     titles = titles_of(groups)
     answers = list(fleets(groups, result.summary))
     alone = fleet_decides(groups, answers)
@@ -54,13 +63,20 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     page.show(_table(groups, large=large, marked=not alone), titles=titles)
     page.say(_legend(large=large, total=len(rows), marked=not alone))
     _say_groups(page, groups, titles, {one.taken for one in answers} if alone else None)
-    for block in (*rankings(groups, result.summary), *(matrices(groups, titles) if large else ())):
+    ranked = list(rankings(groups, result.summary)) or list(paired(groups, titles))
+    for block in (*ranked, *(matrices(groups, titles) if large else ())):
         page.say("", block.title)
         if block.table is not None:
             page.show(block.table)
     if not alone:
         _say_fleets(page, answers)
     page.say(*bills(groups, titles, result.summary.costs))
+    return _ended(page, result, groups)
+
+
+def _ended(page: Page, result: SweepResult, groups: Sequence[Group]) -> str:
+    """What every page ends with: what has no numbers, what stands against the others, and where all of it lies."""
+    rows = result.summary.rows
     page.say("", *infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
     page.say(*extrapolated(groups), *_short(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
@@ -133,21 +149,6 @@ def groups_of(result: SweepResult) -> list[Group]:
     return groups
 
 
-def _heading(result: SweepResult) -> Iterator[str]:
-    plan = result.plan
-    designs = len({point.id for point in result.points if point.id})
-    yield str(plan.facts.get("title", result.folder))
-    counted = f"{len(result.points)} points, {designs} distinct designs"
-    yield f"{counted}, {plan.replications} replications each, seed {plan.seed}."
-
-
-def sources(rows: Sequence[Row]) -> Iterator[str]:
-    """Say of each cost profile whether it was measured."""
-    profiles = {(row["profile"], row["modelled"]) for row in rows if row["profile"]}
-    for profile, modelled in sorted(profiles):
-        yield f"Costs: profile {profile}, {'modelled, not measured' if modelled else 'measured'}."
-
-
 def _table(groups: Sequence[Group], *, large: bool, marked: bool) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in HEADINGS:
@@ -190,6 +191,8 @@ def _empty(row: Row) -> str:
     """What stands in place of the numbers of a design that has none."""
     if not row["feasible"]:
         return "infeasible"
+    if row["stopped_by"]:
+        return "not run"
     return INCOMPLETE if str(row["reason"]).startswith(INCOMPLETE) else "failed"
 
 

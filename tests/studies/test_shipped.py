@@ -23,7 +23,8 @@ OF_THEIR_OWN = (
     "systems",
     "replay",
     "recommend",
-)  # tested in test_trainingcxl, tests/systems, tests/logs, test_decide
+    "sobol",
+)  # tested in test_trainingcxl, tests/systems, tests/logs, test_decide, test_sobol
 SOURCES = re.compile(r"assumption|derived|Llama 3|RSC|ZeRO|Delta|GEMINI|DeepSeek")
 
 
@@ -31,7 +32,7 @@ def test_no_study_is_left_out() -> None:
     assert {path.stem for path in FOLDER.glob("*.yaml")} == {*NAMES, *OF_THEIR_OWN}
 
 
-@pytest.mark.parametrize("name", [*NAMES, "recommend"])
+@pytest.mark.parametrize("name", [*NAMES, "recommend", "sobol"])
 def test_every_input_has_its_source_or_the_word_assumption(name: str) -> None:
     section, bare = "", []
     for line in (FOLDER / f"{name}.yaml").read_text().splitlines():

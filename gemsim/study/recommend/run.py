@@ -17,6 +17,7 @@ from gemsim.protection.checkpoint import NEVER, Checkpoint
 from gemsim.results.folder import write_text
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.study import Requirement
+from gemsim.study.along import SPARES
 from gemsim.study.points import Model
 from gemsim.study.progress import Reporter
 from gemsim.study.recommend.answer import Answer, Short, to_json
@@ -27,7 +28,7 @@ from gemsim.study.recommend.hangs import hangs
 from gemsim.study.recommend.objective import Sought
 from gemsim.study.recommend.pools import Pools
 from gemsim.study.recommend.screen import LOSSES, Screened, Tools, screened
-from gemsim.study.recommend.space import SPARES, Structure, structures
+from gemsim.study.recommend.space import Structure, structures
 from gemsim.study.sweep import Plan
 
 CONFIRMED = 8  # designs for the engine

@@ -15,17 +15,14 @@ from numpy.typing import NDArray
 
 from gemsim.analytic.screen import OneByOne
 from gemsim.errors import GemsimError, NotCovered
-from gemsim.protection.checkpoint import Checkpoint
 from gemsim.results.estimate import Floats
 from gemsim.scenario import Scenario
-from gemsim.scenario.tiers.checkpoint import steps_between
 from gemsim.spec.loading import LoadedStudy, resolve_point
-from gemsim.spec.protection.checkpoint import CheckpointSpec
 from gemsim.spec.study import StudySpec
+from gemsim.study.along import CANNOT, along, beside
 from gemsim.study.points import reason_of
 from gemsim.study.recommend.objective import Sought
-from gemsim.study.recommend.space import OPTIMAL, SPARES, Axis, Structure
-from gemsim.units import parse
+from gemsim.study.recommend.space import Structure
 
 Ints = NDArray[np.int64]
 Texts = NDArray[np.object_]
@@ -33,7 +30,6 @@ Mask = NDArray[np.bool_]
 Losses = Callable[[Scenario, Mapping[int, Any], Any], Floats]
 OWN = ("value", "memory_overhead", "step_overhead", "spare_nodes", "interval_s", "survivable_burst_pages")
 LOSSES = "unrecoverable_analytic"
-CANNOT = "infeasible: "  # before the reason of a point that cannot exist, against one without a form
 MOST_OPEN = 64  # points without a form that are kept by name
 MOST_ALONE = 20_000  # points that go one by one: some minutes
 
@@ -176,75 +172,21 @@ def look(
     except GemsimError as error:
         return Looked(one.number, infeasible=reason_of(error))
     known = {scenario.profile: scenario.modelled}
-    every, spares, cannot = _along(spec, scenario, one)
+    asked = along(spec, scenario, one.axes, one.lies, one.shape)
     try:
-        table = dict(tools.screen(scenario, every=every, spares=spares, one_by_one=one_by_one))
+        table = dict(tools.screen(scenario, every=asked.every, spares=asked.spares, one_by_one=one_by_one))
     except NotCovered as error:
         return Looked(one.number, scenario.id, uncovered=error.reason, modelled=known)
     shape = one.shape
     reasons = np.broadcast_to(np.asarray(table.pop("reason", ""), dtype=object), shape).copy()
-    reasons[cannot != ""] = cannot[cannot != ""]
+    reasons[asked.cannot != ""] = asked.cannot[asked.cannot != ""]
     numbers = {name: np.asarray(values) for name, values in table.items() if np.asarray(values).dtype.kind in "iuf"}
     columns = {name: np.broadcast_to(values.astype(float), shape).ravel() for name, values in numbers.items()}
-    columns |= {name: np.broadcast_to(v, shape).ravel() for name, v in _own(spec, scenario, one, tools, table).items()}
+    own = beside(spec, scenario, tools.describe(scenario), table, asked.spares)
+    columns |= {name: np.broadcast_to(values, shape).ravel() for name, values in own.items()}
     if losses:
-        along = {tier: columns[f"every_{tier}"] for tier in every}
-        lost = np.nan if tools.losses is None else tools.losses(scenario, along, columns["spare_nodes"])
+        steps = {tier: columns[f"every_{tier}"] for tier in asked.every}
+        lost = np.nan if tools.losses is None else tools.losses(scenario, steps, columns["spare_nodes"])
         columns[LOSSES] = np.broadcast_to(lost, (one.points,))
     columns["value"] = np.asarray(sought.twin(columns["ettr_analytic"], spec, spares=columns["spare_nodes"]))
     return Looked(one.number, scenario.id, columns, reasons.ravel(), modelled=known)
-
-
-def _along(spec: StudySpec, scenario: Scenario, one: Structure) -> tuple[dict[int, Ints], Ints | None, Texts]:
-    """Steps between saves by tier and spare nodes, as arrays along the axes, and why a point cannot exist."""
-    cannot = np.full(one.shape, "", dtype=object)
-    optimal = [t.label for t in spec.protection if isinstance(t, CheckpointSpec) and t.interval == OPTIMAL]
-    every: dict[int, Ints] = {  # to be found anew at each point, as it moves with the axes
-        tier.number: np.zeros((1,) * len(one.axes), dtype=np.int64)
-        for tier in scenario.tiers
-        if isinstance(tier, Checkpoint) and tier.name in optimal
-    }
-    spares: Ints | None = None
-    for place, axis in enumerate(one.axes):
-        lie = tuple(-1 if at == place else 1 for at in range(len(one.axes)))
-        if axis.kind == "spares":
-            spares = np.array(axis.values, dtype=np.int64).reshape(lie)
-            continue
-        tier = next(t for t in scenario.tiers if isinstance(t, Checkpoint) and t.name == axis.tier)
-        taken = [_steps(axis, value, tier, spec.workload.step) for value in axis.values]
-        every[tier.number] = np.array([steps for steps, _ in taken], dtype=np.int64).reshape(lie)
-        bad = np.array([why for _, why in taken], dtype=object).reshape(lie)
-        cannot = np.where(cannot == "", np.broadcast_to(bad, one.shape), cannot)
-    return every, spares, cannot
-
-
-def _steps(axis: Axis, value: Any, tier: Checkpoint, step: float) -> tuple[int, str]:
-    """A value of an axis in steps (0: optimal), and why it cannot be: saves that pile up."""
-    piles = f"{CANNOT}saves of tier {tier.name} pile up: the interval is shorter than its write time"
-    if axis.kind == "every":
-        return int(value), piles if tier.lag > int(value) * step + tier.blocked else ""
-    if value == OPTIMAL:
-        return 0, ""
-    interval, running = parse(value, "time"), max(0.0, tier.lag - tier.blocked)
-    return steps_between(interval, running, step), piles if interval < running else ""
-
-
-def _own(spec: StudySpec, scenario: Scenario, one: Structure, tools: Tools, table: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that need no closed form: overheads by the stalls at each point's intervals, bursts, spares."""
-    static = tools.describe(scenario)
-    per_step = sum(s.seconds / np.asarray(table.get(f"every_{s.tier}", s.every)) for s in scenario.timeline.stalls)
-    burst = static["survivable_burst_pages"]
-    saves = [t for t in scenario.tiers if isinstance(t, Checkpoint)]
-    last = np.asarray(table.get(f"every_{saves[-1].number}", saves[-1].every)) if saves else np.nan
-    spares = next((np.array(axis.values).reshape(_lie(one, axis)) for axis in one.axes if axis.path == SPARES), None)
-    return {
-        "memory_overhead": static["memory_overhead"],
-        "step_overhead": (scenario.timeline.step + per_step) / scenario.useful_step - 1.0,
-        "survivable_burst_pages": np.nan if burst is None else burst,
-        "spare_nodes": scenario.spare_nodes if spares is None else spares,
-        "interval_s": last * spec.workload.step,
-    }
-
-
-def _lie(one: Structure, axis: Axis) -> tuple[int, ...]:
-    return tuple(-1 if each is axis else 1 for each in one.axes)

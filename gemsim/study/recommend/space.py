@@ -11,34 +11,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from gemsim.errors import StudyError
 from gemsim.spec.decide import VARIANTS
 from gemsim.spec.loading import LoadedStudy, applies, resolve_point
-from gemsim.spec.protection.checkpoint import CheckpointSpec
-from gemsim.spec.protection.replica import ReplicaSpec
-from gemsim.spec.study import StudySpec
-
-SPARES = "cluster.spare_nodes"
-OPTIMAL = "optimal"
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """A decision variable that the closed form takes as an array; `tier` is the label of its tier."""
-
-    path: str
-    kind: Literal["interval", "every", "spares"]
-    tier: str
-    values: tuple[Any, ...]
-
-    @property
-    def base(self) -> Any:
-        """The value with which the structure is built: one that is never infeasible by itself."""
-        return OPTIMAL if self.kind == "interval" else max(self.values)
+from gemsim.study.along import Axis, axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +35,12 @@ class Structure:
     def shape(self) -> tuple[int, ...]:
         """Values along each axis."""
         return tuple(len(axis.values) for axis in self.axes)
+
+    @property
+    def lies(self) -> tuple[tuple[int, ...], ...]:
+        """How the values of each axis lie in an array of all points."""
+        places = range(len(self.axes))
+        return tuple(tuple(-1 if at == place else 1 for at in places) for place in places)
 
     @property
     def points(self) -> int:
@@ -138,20 +124,5 @@ def _axes(
         spec = resolve_point(loaded, sections)
     except StudyError:
         return ()
-    found = [_axis(spec, path, values) for path, values in variables.items()]
-    return tuple(axis for axis in found if axis is not None)
-
-
-def _axis(spec: StudySpec, path: str, values: tuple[Any, ...]) -> Axis | None:
-    parts = path.split(".")
-    if path == SPARES:
-        return Axis(path, "spares", "", values)
-    if parts[0] != "protection" or len(parts) != 3:
-        return None
-    tiers = [one for one in spec.protection if parts[1] in (one.name, one.kind)]
-    tier = next((one for one in tiers if one.name == parts[1]), tiers[0] if tiers else None)
-    if isinstance(tier, CheckpointSpec) and parts[2] == "interval":
-        return Axis(path, "interval", tier.label, values)
-    if isinstance(tier, ReplicaSpec) and parts[2] == "every" and tier.keep.seconds is None:
-        return Axis(path, "every", tier.label, values)
-    return None
+    found = [axis(spec, path, values) for path, values in variables.items()]
+    return tuple(one for one in found if one is not None)

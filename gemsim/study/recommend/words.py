@@ -8,11 +8,12 @@ from typing import Any
 
 from gemsim import units
 from gemsim.results.estimate import Interval
+from gemsim.study.along import OPTIMAL
 from gemsim.study.design import short_names
 from gemsim.study.recommend.answer import Answer
 from gemsim.study.recommend.confirm import Confirmed
 from gemsim.study.recommend.constraints import value_of
-from gemsim.study.recommend.space import OPTIMAL, show
+from gemsim.study.recommend.space import show
 
 UNIT_OF = {  # of a decision variable without one in its value, by the last part of its path
     "k": "data members", "m": "parity members", "spare_nodes": "nodes", "every": "steps", "cadence": "steps",

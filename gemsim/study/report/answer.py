@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from gemsim.results.summary import Row
 from gemsim.study.advice import Group, advice, cautions, verdict
 from gemsim.study.certainty import certainty
+from gemsim.study.heading import sources
 from gemsim.study.report.content import NUMERIC, Answer, Fact, Grid, Part
 from gemsim.study.report.view import View
 from gemsim.study.report.words import KINDS, LEVEL, UNKNOWN, ettr, form, known, range_text
 from gemsim.study.shares import percent
-from gemsim.study.terminal import sources, twin
+from gemsim.study.terminal import twin
 from gemsim.units import brief
 
 SHOWN_GROUPS = 6

@@ -32,7 +32,7 @@ def varied(loaded: LoadedStudy, share: float) -> tuple[dict[str, Law], list[str]
     """
     raw = normalised(loaded.raw)
     marked = _marked(loaded)
-    taken = {*loaded.spec.uncertain, *loaded.spec.sweep.grid, *loaded.spec.sweep.zip}
+    taken = {*loaded.spec.uncertain, *loaded.spec.sweep.paths}
     laws, left = {}, []
     for row in _rows(loaded):
         if row.path in taken or row.path.split(".")[0] in _LEFT:

@@ -82,9 +82,9 @@ def test_stalls_at_the_interval_of_the_base_are_caught() -> None:
     """The step overhead of each point follows from its own intervals, not from those the structure was built with."""
 
     def blind(original: Any) -> Any:
-        return lambda spec, scenario, one, tools, table: original(spec, scenario, one, tools, {})
+        return lambda spec, scenario, static, table, spares: original(spec, scenario, static, {}, spares)
 
-    must_reject(check_against_points, replaced("gemsim.study.recommend.screen:_own", blind))
+    must_reject(check_against_points, replaced("gemsim.study.recommend.screen:beside", blind))
 
 
 FLEETING: dict[str, Any] = {  # copies in memory and nothing behind them
