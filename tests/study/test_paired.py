@@ -94,17 +94,22 @@ def test_designs_that_compete_in_drawn_jobs_are_counted_over_them(tmp_path: Path
     assert [line.split()[:4] for line in table[4:6]] == [["m=0", "9", "9", "9"], ["m=1", "0", "9", "9"]]
 
 
-def test_what_a_rule_has_ended_is_in_the_heading(tmp_path: Path) -> None:
-    rule = Rule({}, 30, 12, 1e-3)
-    shown = " ".join(render(run(tmp_path, {K: [8, 16], M: [1]}, rule=rule)).split())
-    assert "4 replications each (at most 12 replications, at most 1 ms for each run)" in shown
+SLOW: Mapping[str, Sequence[Any]] = {K: [8, 16], M: [1], "protection.fate": ["slow"]}
+
+
+def test_what_a_rule_has_ended_is_in_the_heading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(fakes.SLEEP, "yes")
+    shown = " ".join(render(run(tmp_path, SLOW, rule=Rule({}, 30, 200, 1e-3))).split())
+    assert "replications each (at most 200 replications, at most 1 ms for each run)" in shown
     assert "Stopped by time, so another run may end elsewhere: protection.stripe.k=8" in shown
 
 
-def test_what_time_left_no_replication_is_not_called_failed(tmp_path: Path) -> None:
-    result = run(tmp_path, {K: list(range(1, 60)), M: [1]}, rule=Rule({}, 30, 12, 1e-3))
-    assert result.summary.rows[0]["stopped_by"] == "time"
+def test_what_time_left_no_replication_is_not_called_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(fakes.SLEEP, "yes")
+    result = run(tmp_path, {**SLOW, K: list(range(1, 100)), M: [1, 2]}, rule=Rule({}, 30, 12, 1e-3))
+    assert {row["stopped_by"] for row in result.summary.rows} == {"time"}
     assert result.summary.rows[0]["ettr"] is None
+    assert "failed" not in render(result)
 
 
 def test_the_interval_of_a_rank_correlation_covers() -> None:

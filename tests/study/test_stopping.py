@@ -134,14 +134,29 @@ def test_what_is_never_precise_has_all_replications(tmp_path: Path) -> None:
     assert {(row["replications"], row["stopped_by"]) for row in found.summary.rows} == {(22, "replications")}
 
 
-def test_time_ends_a_run_and_is_named(tmp_path: Path) -> None:
-    report = fakes.Listener()
-    found = sweep(planned(rule(time=1e-9)), fakes.MODEL, tmp_path, jobs=1, report=report)
-    assert 0 < found.added < 8 * 400
-    assert {row["stopped_by"] for row in found.summary.rows} <= {"time", None}
+def test_time_ends_a_run_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(fakes.SLEEP, "yes")
+    plan = fakes.plan({"protection.stripe.k": [8, 16], "protection.fate": ["slow"]}, replications=400)
+    late = replace(plan, rule=rule(time=1e-3))
+    found = sweep(late, fakes.MODEL, tmp_path, jobs=1, report=fakes.Listener())
+    assert 0 < found.added < 400
+    assert {row["stopped_by"] for row in found.summary.rows} == {"time"}
+    assert len({row["replications"] for row in found.summary.rows}) == 1
     assert runs_of(tmp_path / "provenance.json")[0]["stopped_by_time"]
-    on = sweep(planned(rule(time=600.0), most=40), fakes.MODEL, tmp_path, jobs=1, report=report)
-    assert on.added
+    monkeypatch.delenv(fakes.SLEEP)
+    on = sweep(replace(plan, rule=rule(most=40, time=600.0)), fakes.MODEL, tmp_path, jobs=1, report=fakes.Listener())
+    assert {(row["replications"], row["stopped_by"]) for row in on.summary.rows} == {(40, "replications")}
+
+
+def test_shares_of_a_sweep_leave_the_rule_to_who_joins_them(tmp_path: Path) -> None:
+    for share in (1, 2):
+        asked = planned(rule(most=90, ettr=0.0016), most=90)
+        sweep(asked, fakes.MODEL, tmp_path, jobs=1, report=fakes.Listener(), shard=(share, 2))
+    whole = run(tmp_path, rule(most=90, ettr=0.0016), most=90, model=replace(fakes.MODEL, simulate=fakes.never))
+    alone = run(tmp_path / "alone", rule(most=90, ettr=0.0016), most=90)
+    assert whole.added == 0
+    assert whole.summary.rows == alone.summary.rows
+    assert {row["stopped_by"] for row in whole.summary.rows} == {"precision"}
 
 
 def test_a_failing_design_does_not_keep_its_group_waiting(tmp_path: Path) -> None:
