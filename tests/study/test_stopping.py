@@ -15,7 +15,9 @@ from gemsim.results.provenance import runs_of
 from gemsim.results.rows import RowStore
 from gemsim.spec.precision import PRECISE, Precision
 from gemsim.spec.run import RunSpec
-from gemsim.study.stopping import METRICS, NEEDED, Rule, precise, rule_of, settle
+from gemsim.study.conclude import incomplete
+from gemsim.study.points import realise
+from gemsim.study.stopping import METRICS, NEEDED, Rule, ends_of, precise, rule_of, settle
 from gemsim.study.sweep import Plan, SweepResult, sweep
 from tests import statcheck
 from tests.study import fakes
@@ -142,7 +144,7 @@ def test_time_ends_a_run_and_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     assert 0 < found.added < 400
     assert {row["stopped_by"] for row in found.summary.rows} == {"time"}
     assert len({row["replications"] for row in found.summary.rows}) == 1
-    assert runs_of(tmp_path / "provenance.json")[0]["stopped_by_time"]
+    assert runs_of(tmp_path / "provenance.json")[0]["found"]["stopped_by_time"]
     monkeypatch.delenv(fakes.SLEEP)
     on = sweep(replace(plan, rule=rule(most=40, time=600.0)), fakes.MODEL, tmp_path, jobs=1, report=fakes.Listener())
     assert {(row["replications"], row["stopped_by"]) for row in on.summary.rows} == {(40, "replications")}
@@ -203,3 +205,14 @@ def test_an_interval_of_what_seldom_happens_covers_since_events_are_waited_for()
     early = sum(rare(seed, replace(asked, min_events=0)) for seed in range(1_000))  # the planted fault: 0.38
     with statcheck.unbooked(), pytest.raises(statcheck.Rejected):
         statcheck.binomial_count(early, 1_000, COVERS, detect=0.06)
+
+
+def test_a_folder_that_a_rule_has_not_ended_is_incomplete_and_no_verdict(tmp_path: Path) -> None:
+    run(tmp_path, None, most=12)
+    table = RowStore(tmp_path / "rows").read()
+    points, _, _ = realise(planned(None).designs, dict, fakes.MODEL)
+    ends = ends_of(points, table, (), replications=400, rule=rule(ettr=1e-9))
+    lacking = incomplete(points, table, ends, but={})
+    assert set(ends.stopped_by.values()) == {"stopped"}
+    assert len(lacking) == 6
+    assert all("12 replications are here, and its group goes on" in why for why in lacking.values())
