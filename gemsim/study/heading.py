@@ -12,11 +12,20 @@ from gemsim.study.sweep import SweepResult
 
 def head(result: SweepResult) -> Iterator[str]:
     """The question, what was run, and which designs time has ended."""
-    plan = result.plan
+    yield str(result.plan.facts.get("title", result.folder))
+    yield counted(result)
+    yield from stopped_late(result)
+
+
+def counted(result: SweepResult) -> str:
+    """How many points, designs and replications."""
     designs = len({point.id for point in result.points if point.id})
-    yield str(plan.facts.get("title", result.folder))
-    counted = f"{len(result.points)} points, {designs} distinct designs"
-    yield f"{counted}, {_replications(result)}, seed {plan.seed}."
+    points = f"{len(result.points)} points, {designs} distinct designs"
+    return f"{points}, {_replications(result)}, seed {result.plan.seed}."
+
+
+def stopped_late(result: SweepResult) -> Iterator[str]:
+    """The designs that time has ended, if any."""
     late = dict.fromkeys(label(point) for point in result.points if _row_of(result, point)["stopped_by"] == TIME)
     if late:
         yield f"Stopped by time, so another run may end elsewhere: {'; '.join(late)}."
@@ -26,7 +35,7 @@ def _replications(result: SweepResult) -> str:
     """How many, and by which rule where there is one."""
     rule = result.plan.rule
     if rule is None:
-        return f"{result.plan.replications} replications each"
+        return f"{result.plan.replications} replication{'s' if result.plan.replications > 1 else ''} each"
     low, high = lasting(result.summary.rows)
     return f"{low} to {high} replications ({rule})" if low < high else f"{high} replications each ({rule})"
 

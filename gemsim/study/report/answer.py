@@ -66,7 +66,7 @@ def _facts(view: View, lead: Group) -> Iterator[Fact]:
         )
     yield Fact("Memory overhead", percent(row["memory_overhead"]), "of the GPU's memory")
     yield Fact("Step time", f"+{percent(row['step_overhead'], 3)}", "when nothing fails")
-    yield _sample(view, row)
+    yield _sample(row)
     yield _costs(row)
 
 
@@ -79,12 +79,11 @@ def _closed_form(row: Row) -> Fact:
     return Fact("Closed form", f"{row['ettr_analytic']:.4f}", f"{kind}{stated}; simulated less it: {twin(row)[1]}")
 
 
-def _sample(view: View, row: Row) -> Fact:
-    done, asked = row["replications"], view.result.plan.replications
-    wanted = "" if done >= asked else f" of {asked}"
+def _sample(row: Row) -> Fact:
+    done = row["replications"]
     days = brief(row["wall_s"], "time")
     each = "" if not known(row["failures"]) else f"{row['failures'] * done:,.0f} failures in all, {days} each"
-    return Fact("Replications", f"{done}{wanted}", each)
+    return Fact("Replications", str(done), each)
 
 
 def _costs(row: Row) -> Fact:

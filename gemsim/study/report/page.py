@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import gemsim
+from gemsim.study.heading import counted, stopped_late
 from gemsim.study.labels import label
 from gemsim.study.matrix import Block, matrices
 from gemsim.study.money import bills
@@ -35,7 +36,7 @@ def report_of(folder: Path) -> Report:
     drawn = [draw(view) for draw in FIGURES]
     return Report(
         title=str(view.result.plan.facts.get("title", "A sweep")),
-        counted=_counted(view),
+        counted=counted(view.result),
         answer=answer_of(view),
         designs=designs_of(view) if view.lead is not None else None,
         told=list(_told(view)),
@@ -53,15 +54,6 @@ def _paired(figures: Sequence[Figure]) -> list[Figure]:
     narrow = [figure for figure in figures if not figure.wide]
     alone = narrow[-1] if len(narrow) % 2 else None
     return [replace(figure, wide=True) if figure is alone else figure for figure in figures]
-
-
-def _counted(view: View) -> str:
-    plan, points = view.result.plan, view.result.points
-    designs = len({point.id for point in points if point.id})
-    done = [view.rows[point.index]["replications"] for point in view.simulated]
-    short = f" (so far {min(done)} to {max(done)} of them)" if done and min(done) < plan.replications else ""
-    each = f"{plan.replications} replication{'s' if plan.replications > 1 else ''} each{short}"
-    return f"{len(points)} points, {designs} distinct designs, {each}, seed {plan.seed}."
 
 
 def _told(view: View) -> Iterator[Told]:
@@ -117,7 +109,5 @@ def _missing(view: View) -> Iterator[str]:
     without = {p.id: view.rows[p.index]["reason"] for p in result.points if p.id and view.rows[p.index]["ettr"] is None}
     for reason, count in Counter(why for id_, why in without.items() if id_ not in named).most_common(MOST_FAILED):
         yield f"{count} designs without numbers: {reason or 'not run yet; the same command as before goes on'}"
-    short = sum(view.rows[p.index]["replications"] < result.plan.replications for p in view.simulated)
-    if short:
-        yield f"{short} points have fewer than the {result.plan.replications} replications that were asked for."
+    yield from stopped_late(result)
     yield from (line.strip() for line in extrapolated(view.groups))
