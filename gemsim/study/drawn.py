@@ -57,8 +57,17 @@ class _Tally:
     memory: float = 0.0
 
 
-def _designs(groups: Sequence[Group]) -> Table:
-    """How often each design is best, or no worse than the largest, and how far it is behind on average."""
+def winner(groups: Sequence[Group]) -> str:
+    """Which design is best most often, in one sentence."""
+    simulated = [group for group in groups if group.designs]
+    name, one = _tallied(simulated)[0]
+    if not any(len(group.designs) > 1 for group in simulated):
+        return f"Nothing to choose: each of the {len(simulated)} drawn jobs has one design."
+    return f"{name} is best in {one.best} of {one.jobs} drawn jobs, and no worse than the largest in {one.tied}."
+
+
+def _tallied(groups: Sequence[Group]) -> list[tuple[str, _Tally]]:
+    """How often each design is best, or no worse than the largest; the most frequent first."""
     tallies: dict[str, _Tally] = {}
     for group in groups:
         for row in group.designs:
@@ -68,10 +77,15 @@ def _designs(groups: Sequence[Group]) -> Table:
             one.memory = row["memory_overhead"]
             if row["ettr_diff"] is not None:
                 one.gaps.append(-float(row["ettr_diff"]))
+    return sorted(tallies.items(), key=lambda pair: (-pair[1].best, -pair[1].tied))
+
+
+def _designs(groups: Sequence[Group]) -> Table:
+    """How often each design is best, or no worse than the largest, and how far it is behind on average."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("design", "best in", "tied in", "of jobs", "ETTR, mean", "behind, mean", "memory"):
         table.add_column(heading, overflow="fold", justify="left" if heading == "design" else "right")
-    for name, one in sorted(tallies.items(), key=lambda pair: (-pair[1].best, -pair[1].tied)):
+    for name, one in _tallied(groups):
         gap = points_of(float(np.mean(one.gaps))) if one.gaps else "–"
         counts = (str(one.best), str(one.tied), str(one.jobs))
         table.add_row(*map(Text, (name, *counts, f"{np.mean(one.ettr):.4f}", gap, percent(one.memory))))

@@ -255,3 +255,16 @@ def test_the_colours_are_those_of_the_palette_for_the_colour_blind() -> None:
     assert set(looks.SERIES) <= set(palette)
     assert len(set(zip(looks.SERIES, looks.MARKERS, strict=True))) == looks.MOST
     assert len(set(looks.MARKERS)) == looks.MOST  # colour is never the only sign
+
+
+def test_drawn_jobs_are_counted_over_and_none_is_judged_alone(tmp_path: Path) -> None:
+    drawn = "sobol: {number: 4, seed: 1, over: {failures.scale: {from: 1, to: 8}}}"
+    result = swept(tmp_path, study(f"sweep: {{grid: {{protection.stripe.m: [0, 1]}}, {drawn}}}"))
+    report = report_of(tmp_path)
+    page = " ".join(render(result, width=4000).split())
+    assert re.match(r"m=\d is best in \d of 4 drawn jobs", report.answer.sentence)
+    assert report.answer.about == ""
+    assert all(" ".join(line.split()) in page for line in report.answer.why)
+    assert report.answer.groups is not None
+    assert report.answer.groups.caption == "Designs, over the jobs in which they were simulated"
+    assert not report.told

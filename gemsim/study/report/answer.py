@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from gemsim.results.summary import Row
 from gemsim.study.advice import Group, advice, cautions, verdict
 from gemsim.study.certainty import certainty
+from gemsim.study.drawn import drawn, winner
 from gemsim.study.heading import sources
-from gemsim.study.report.content import NUMERIC, Answer, Fact, Grid, Part
+from gemsim.study.matrix import Block
+from gemsim.study.report.content import NUMERIC, Answer, Fact, Grid, Part, plain
 from gemsim.study.report.view import View
 from gemsim.study.report.words import KINDS, LEVEL, UNKNOWN, ettr, form, known, range_text
 from gemsim.study.shares import percent
@@ -25,6 +27,8 @@ def answer_of(view: View) -> Answer:
     lead = view.lead
     if lead is None:
         return Answer(NOTHING, "", (), (), ())
+    if view.result.plan.jobs:
+        return _of_drawn(view)
     if view.fleet_decides:
         sentence, why = view.fleets[0].text, [verdict(lead)]
     else:
@@ -38,6 +42,29 @@ def answer_of(view: View) -> Answer:
         cautions=[f"Caution: {'; '.join(found)}."] if (found := cautions(view.rows)) else [],
         groups=_groups(view),
     )
+
+
+def _of_drawn(view: View) -> Answer:
+    """Where the jobs are drawn: what holds over all of them, since no two of them compete."""
+    blocks = drawn_blocks(view)
+    lines = [block.title for block in blocks if block.table is None]
+    tables = [plain(block.table, block.title) for block in blocks if block.table is not None]
+    rows = [row for row in view.rows if row["ettr"] is not None]
+    facts = [
+        Fact("Drawn jobs", str(len(view.groups)), "designs compete within one job alone"),
+        Fact(
+            "ETTR, simulated", f"{min(r['ettr'] for r in rows):.4f} to {max(r['ettr'] for r in rows):.4f}", "over all"
+        ),
+        _costs(rows[0]),
+    ]
+    said = [f"Caution: {'; '.join(found)}."] if (found := cautions(view.rows)) else []
+    return Answer(winner(view.groups), "", lines, facts, said, tables[0] if tables else None)
+
+
+def drawn_blocks(view: View) -> list[Block]:
+    """What the terminal says of drawn jobs."""
+    plan = view.result.plan
+    return list(drawn(view.groups, plan.jobs, plan.sampled))
 
 
 def _elsewhere(view: View, lead: Group) -> list[str]:

@@ -13,7 +13,7 @@ from gemsim.study.labels import label
 from gemsim.study.matrix import Block, matrices
 from gemsim.study.money import bills
 from gemsim.study.ranking import rankings
-from gemsim.study.report.answer import answer_of
+from gemsim.study.report.answer import answer_of, drawn_blocks
 from gemsim.study.report.content import Figure, Grid, Left, Report, Told, plain
 from gemsim.study.report.course import course
 from gemsim.study.report.designs import designs_of
@@ -58,7 +58,7 @@ def _paired(figures: Sequence[Figure]) -> list[Figure]:
 
 def _told(view: View) -> Iterator[Told]:
     """What the terminal says of each group, and of money."""
-    if view.lead is None:
+    if view.lead is None or view.result.plan.jobs:  # no verdict on single draws
         return
     taken = {one.taken for one in view.fleets} if view.fleet_decides else None
     said = list(told(view.groups, view.titles, taken))
@@ -77,6 +77,9 @@ def _told(view: View) -> Iterator[Told]:
 def _blocks(view: View) -> Iterator[Grid]:
     """Tables beside the main one: fleets, rankings of all designs of a job, width against parity."""
     if view.lead is None:
+        return
+    if view.result.plan.jobs:  # the first table of these is on the first screen
+        yield from [plain(one.table, one.title) for one in drawn_blocks(view) if one.table is not None][1:]
         return
     found = [_with_text(one.title, one.text, plain(one.table, one.title)) for one in view.fleets]
     blocks: list[Block] = [*rankings(view.groups, view.result.summary), *matrices(view.groups, view.titles)]
