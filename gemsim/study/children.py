@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.context import BaseContext
 from typing import IO, Any, TypeVar
 
@@ -210,6 +211,7 @@ def _unnamed_file() -> IO[bytes]:
 @contextmanager
 def _sigint_blocked() -> Iterator[None]:
     """Ctrl-C reaches this process only: what is started inherits the mask."""
+    resource_tracker.ensure_running()  # which starts before any child, and lets SIGINT through again once it has
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

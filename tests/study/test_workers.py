@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -213,6 +214,20 @@ def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, cwd=ROOT, env=environment())
     assert done.returncode != 0
     assert "must do so under `if __name__ == '__main__':`" in done.stderr
+
+
+def test_ctrl_c_reaches_no_child_nor_the_server_that_forks_them() -> None:
+    """In a process of its own: only the first child of a process starts the server."""
+    code = "from tests.study.test_workers import sigint_blocked, Children; print(Children().call(sigint_blocked, ()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment())
+    assert (done.stdout, done.stderr) == ("[True, True]\n", "")
+
+
+def sigint_blocked() -> list[bool]:
+    """Of this process and its parent: whether they can be interrupted at a terminal."""
+    texts = [Path(f"/proc/{process}/status").read_text() for process in (os.getpid(), os.getppid())]
+    blocked = [int(text.partition("SigBlk:")[2].split()[0], 16) for text in texts]
+    return [bool(mask >> (signal.SIGINT - 1) & 1) for mask in blocked]
 
 
 def test_a_child_that_goes_while_idle_is_replaced_and_nobody_is_blamed() -> None:
