@@ -13,7 +13,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -199,10 +199,14 @@ def _gone(client: Any) -> GemsimError:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Dask logs each try to connect and each worker that is lost; the one error says it all."""
-    log = logging.getLogger("distributed")
-    before = log.level
-    log.setLevel(logging.CRITICAL)
+    with suppress(ImportError):
+        import distributed  # noqa: F401 - its import sets the levels of some of its loggers
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    before = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(before)
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import json
+import logging
 import os
 import shlex
 import signal
@@ -112,6 +113,14 @@ def test_a_scheduler_that_is_not_there_is_one_line(
     assert main(["sweep", str(STUDY), "--quick", "--dask", "127.0.0.1:9", "--jobs", "2"]) == 2
 
 
+def test_what_dask_logs_of_a_scheduler_that_is_gone_is_not_shown(workers: Any) -> None:
+    log = logging.getLogger("distributed.client")  # has a level of its own
+    before = log.level
+    with connected(workers.scheduler_address, say=print):
+        assert not log.isEnabledFor(logging.ERROR)
+    assert log.level == before
+
+
 def test_without_distributed_the_line_says_what_to_install(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +156,9 @@ def test_a_command_without_a_cluster_imports_no_dask() -> None:
 
 
 def test_the_workers_for_slurm_get_a_job_script(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGINT)
     jobqueue = pytest.importorskip("dask_jobqueue")
+    signal.signal(signal.SIGINT, before)  # its import takes Ctrl-C for itself, and from the tests that come later
     script = (ROOT / "docs/slurm/workers.py").read_text()
     (call,) = [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Call) and node.keywords][:1]
     settings = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}
