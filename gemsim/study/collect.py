@@ -116,8 +116,8 @@ class Collector:
             elif outcome.log:
                 self._hear(outcome)
         self._open.subtract(outcome.task.point for outcome in outcomes)
-        self.report.advance(len(outcomes))
         self._stand()
+        self.report.advance(len(outcomes))
 
     def _fail(self, outcome: Outcome, when: str) -> None:
         """Say and write down the first failure of a point; keep the others."""

@@ -101,7 +101,7 @@ def _checked(outcome: Outcome) -> Outcome:
 
 def failed(task: Task, error: Exception) -> Outcome:
     """The outcome of a task that ended in `error`."""
-    line = " ".join(f"{type(error).__name__}: {error}".split())
+    line = " ".join([type(error).__name__ + ":" * bool(str(error)), *str(error).split()])  # a MemoryError says nothing
     return Outcome(task, error=line, traceback="".join(traceback.format_exception(error)))
 
 

@@ -22,6 +22,7 @@ from gemsim.study.collect import Stopped
 from gemsim.study.points import Model
 from gemsim.study.progress import Standing
 from gemsim.study.sweep import SweepResult, sweep
+from gemsim.study.tasks import Task, failed
 from tests.study import fakes
 from tests.study.processes import wait_until_gone
 
@@ -130,6 +131,20 @@ def test_points_are_counted_as_they_end(tmp_path: Path) -> None:
     sweep(fakes.plan(grid), fakes.MODEL, tmp_path, jobs=1, report=again)
     assert again.standing == listener.standing
     assert again.total == again.done
+
+
+def test_a_line_of_progress_counts_points_and_replications_of_one_moment(tmp_path: Path) -> None:
+    class Watch(fakes.Listener):
+        def advance(self, count: int) -> None:
+            super().advance(count)
+            assert self.done < self.total or self.standing.done == self.standing.total
+
+    sweep(fakes.plan(GRID), fakes.MODEL, tmp_path, jobs=1, report=Watch())
+
+
+def test_an_error_that_says_nothing_is_its_name() -> None:
+    assert failed(Task("a", 0, None), MemoryError()).error == "MemoryError"
+    assert failed(Task("a", 0, None), ValueError("odd:")).error == "ValueError: odd:"
 
 
 def test_a_stop_between_a_part_and_its_count_tells_what_the_disk_has(
