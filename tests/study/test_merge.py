@@ -23,6 +23,7 @@ from tests.study.fakes import Listener
 from tests.study.small import study_text
 
 SHARDS = 3
+SHIPPED = Path(__file__).parents[2] / "studies/retry.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,42 @@ def test_complete_shards_are_the_single_run_byte_for_byte(
     assert shown.err == f"merged 24 rows from 3 folders: 24 of them are new in {out}\n"
     assert "Which width for a small job?" in shown.out
     assert {path: path.read_bytes() for one in folders for path in one.rglob("*") if path.is_file()} == before
+
+
+def test_shares_run_apart_stopped_topped_up_and_joined_are_the_single_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/cluster.md, with a study that is shipped: `gemsim sweep --shard I/N` in N folders, then `gemsim merge`."""
+
+    def swept(folder: Path, *words: str, replications: int = 2) -> int:
+        asked = ["--replications", str(replications), "--jobs", "1", "--out", str(folder), "-q"]
+        return main(["sweep", str(SHIPPED), "--quick", *asked, *words])
+
+    single, out = tmp_path / "single", tmp_path / "joined: all ü"
+    assert swept(single) == 0
+    folders = [tmp_path / f"share {share} ü" for share in range(1, SHARDS + 1)]
+    for share, folder in enumerate(folders, 1):
+        assert swept(folder, "--shard", f"{share}/{SHARDS}") == 0
+    shutil.rmtree(folders[1] / "rows")  # as a share that was killed before its first rows
+    assert main(["merge", *map(str, folders), "--out", str(out), "-q"]) == 3
+    assert "lack replications" in capsys.readouterr().out
+    assert swept(folders[1], "--shard", f"2/{SHARDS}") == 0
+    rows = [len(RowStore(folder / "rows").keys()) for folder in folders]
+    assert sum(rows) == len(RowStore(single / "rows").keys()) == 24
+    assert min(rows) >= 6
+    assert main(["merge", *map(str, folders), "--out", str(out), "-q"]) == 0
+    same(out, single)
+    for share, folder in enumerate(folders, 1):  # more replications later: each share adds its own
+        assert swept(folder, "--shard", f"{share}/{SHARDS}", replications=3) == 0
+    assert main(["merge", *map(str, folders), "--out", str(out), "-q"]) == 0
+    assert swept(single, replications=3) == 0
+    same(out, single)
+
+
+def same(one: Path, other: Path) -> None:
+    """Byte for byte what they tell, and row for row what they hold, in order."""
+    assert told(one) == told(other)
+    assert RowStore(one / "rows").read().equals(RowStore(other / "rows").read())
 
 
 def test_the_runs_of_all_sources_are_listed_with_their_folders(whole: Path, tmp_path: Path) -> None:
