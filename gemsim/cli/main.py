@@ -7,12 +7,14 @@ points failed, 130 stopped by Ctrl-C, 143 stopped by SIGTERM.
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import io
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,7 @@ COMMANDS = {
 }
 DONE, FAULT, ASKED_WRONG, POINTS_FAILED = 0, 1, 2, 3
 CHECK_FAILED = FAULT
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}  # with no name of a file: stdout
 
 
 class LazyGroup(click.Group):
@@ -111,13 +114,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; `--debug` is understood anywhere in it."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    _open_closed_streams()
     with Stops() as stops:
         try:
             asked = [word for word in words if word != "--debug"]
             result: Any = cli.main(asked, prog_name="gemsim", standalone_mode=False)
             sys.stdout.flush()
         except BrokenPipeError:
-            return _reader_gone()
+            reader_gone()
+            return DONE
         except BaseException as error:
             if debug and not isinstance(error, click.ClickException):
                 traceback.print_exc()
@@ -129,22 +134,32 @@ def _answer(error: BaseException, *, debug: bool, stopped: int) -> int:
     """Say what went wrong, in lines a user can act on, and return the exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt):
         stop = error.__cause__ if isinstance(error, click.Abort) else error
-        click.echo(f"gemsim: {stop or 'stopped'}" if str(stop or "") else "gemsim: stopped", err=True)
+        _say(f"gemsim: {stop or 'stopped'}" if str(stop or "") else "gemsim: stopped")
         return stopped
     if isinstance(error, click.ClickException):
         shown = io.StringIO()
         error.show(file=shown)
-        click.echo(printable(shown.getvalue()), err=True, nl=False)
+        _say(printable(shown.getvalue()).removesuffix("\n"))
         return error.exit_code
     if isinstance(error, GemsimError):
-        click.echo(str(error), err=True)
+        _say(str(error))
         return POINTS_FAILED if isinstance(error, PointFailed) else ASKED_WRONG
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
+        reader_gone()
+        _say(f"gemsim: what is printed cannot be written ({error.strerror}); free its disk or send it elsewhere")
+        return ASKED_WRONG
     if not isinstance(error, Exception):
         raise error
     hint = "" if debug else "; run again with --debug for the traceback"
     what = printable(f"{type(error).__name__}: {error}")
-    click.echo(f"gemsim: internal error at {_place(error)}: {what}{hint}", err=True)
+    _say(f"gemsim: internal error at {_place(error)}: {what}{hint}")
     return FAULT
+
+
+def _say(text: str) -> None:
+    """On stderr, if anyone reads it: the exit code says it all the same."""
+    with suppress(OSError):
+        click.echo(text, err=True)
 
 
 def _place(error: Exception) -> str:
@@ -157,10 +172,16 @@ def _place(error: Exception) -> str:
     return f"{'/'.join(parts[start:])}:{frame.lineno}"
 
 
-def _reader_gone() -> int:
+def reader_gone() -> None:
     """The reader of our output (`| head`) has left: say nothing, and keep Python from flushing into it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
+
+
+def _open_closed_streams() -> None:
+    """Where a caller has closed stdout or stderr (`>&-`), nothing else may get its descriptor: a file of ours would."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
 if __name__ == "__main__":

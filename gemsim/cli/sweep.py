@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gemsim.cli.example import study_argument
-from gemsim.cli.main import DONE, POINTS_FAILED
+from gemsim.cli.main import DONE, POINTS_FAILED, reader_gone
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -146,7 +146,10 @@ def show(result: SweepResult) -> int:
     """Print the page of a sweep and return the exit code."""
     from gemsim.study.terminal import render
 
-    click.echo(render(result, width=width(), styled=sys.stdout.isatty()), nl=False)
+    try:
+        click.echo(render(result, width=width(), styled=sys.stdout.isatty()), nl=False)
+    except BrokenPipeError:
+        reader_gone()  # the exit code is that of the sweep all the same
     return POINTS_FAILED if result.failed or result.incomplete else DONE
 
 

@@ -1,10 +1,13 @@
-"""Live progress on stderr: a bar with the time left on a terminal, a plain line now and then elsewhere."""
+"""Live progress on stderr: a bar with the time left on a terminal, a plain line now and then elsewhere.
+
+A sweep goes on where nobody can read it any more: its reader has left, the disk of its log is full.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, TextIO
@@ -130,7 +133,7 @@ class Lines:
 
     def say(self, line: str, *, error: bool = False) -> None:
         """Print a line."""
-        print(line, file=self.stream, flush=True)
+        _print(line, self.stream)
 
     def _rate(self) -> str:
         return f"{self._new / max(time.monotonic() - self._start, 1e-9):.3g} replications/s"
@@ -160,7 +163,7 @@ class Quiet:
     def say(self, line: str, *, error: bool = False) -> None:
         """Print what went wrong."""
         if error:
-            print(line, file=self.stream, flush=True)
+            _print(line, self.stream)
 
 
 def reporter(label: str, *, quiet: bool = False) -> Reporter:
@@ -168,3 +171,9 @@ def reporter(label: str, *, quiet: bool = False) -> Reporter:
     if quiet:
         return Quiet(sys.stderr)
     return Bar(label, sys.stderr) if sys.stderr.isatty() else Lines(label, sys.stderr)
+
+
+def _print(line: str, stream: TextIO) -> None:
+    """A line at once, if it can be had. What failed stands in the table and in errors/ too."""
+    with suppress(OSError):
+        print(line, file=stream, flush=True)

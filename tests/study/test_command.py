@@ -19,8 +19,11 @@ import pytest
 
 from gemsim.cli import main as entry
 from gemsim.cli.main import COMMANDS, main
+from gemsim.cli.sweep import show
 from gemsim.results.rows import RowStore
 from gemsim.study import plan as planning
+from gemsim.study.sweep import sweep as run_sweep
+from tests.study import fakes
 from tests.study.fakes import at_a_terminal
 from tests.study.small import study_text
 
@@ -94,6 +97,34 @@ def test_ctrl_c_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     monkeypatch.setattr(entry.LazyGroup, "get_command", lambda self, ctx, name: stopped)
     assert main(["sweep"]) == 130
     assert "gemsim: the same command goes on" in capsys.readouterr().err
+
+
+def test_where_nothing_can_be_said_a_sweep_goes_on_and_the_exit_code_is_its_own(study: Path, tmp_path: Path) -> None:
+    words = ["sweep", str(study), "--quick", "--jobs", "1", "--out", str(tmp_path / "out")]
+    assert sent_to("2>/dev/full", words).returncode == 0
+    assert (tmp_path / "out/summary.csv").exists()
+    full = sent_to(">/dev/full", words)
+    assert (full.returncode, full.stderr.count("Traceback")) == (2, 0)
+    assert full.stderr.splitlines()[1].startswith("gemsim: what is printed cannot be written (No space left on device)")
+    assert sent_to(">&- 2>&-", words).returncode == 0
+
+
+def sent_to(where: str, words: list[str]) -> subprocess.CompletedProcess[str]:
+    """The command, with its streams sent where a shell can send them."""
+    line = shlex.join([sys.executable, "-m", "gemsim.cli.main", *words])
+    return subprocess.run(["sh", "-c", f"{line} {where}"], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_a_reader_that_has_left_hides_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = fakes.plan({"protection.fate": ["fine", "raises"]})
+    result = run_sweep(plan, fakes.MODEL, tmp_path, jobs=1, report=fakes.Listener())
+
+    def gone(*said: Any, **how: Any) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("gemsim.cli.sweep.click.echo", gone)
+    monkeypatch.setattr("gemsim.cli.sweep.reader_gone", lambda: None)
+    assert show(result) == 3
 
 
 def test_a_real_study_from_end_to_end(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

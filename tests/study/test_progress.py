@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from pathlib import Path
 
@@ -83,3 +84,18 @@ def test_a_quiet_sweep_says_nothing_on_stderr(study: Path, tmp_path: Path, capsy
     assert "12 replications, 8 of them kept from before" in capsys.readouterr().err
     assert main(["merge", out, "--out", str(tmp_path / "zu sammen ✓"), "-q"]) == 0
     assert capsys.readouterr().err == ""
+
+
+class Full(io.StringIO):
+    """A log whose disk is full."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_stream_that_takes_nothing_stops_nothing() -> None:
+    for speaker in (Lines("x", Full()), Quiet(Full())):
+        with speaker as report:
+            report.begin(2, 0)
+            report.advance(2)
+            report.say("failed: k=8", error=True)
