@@ -26,14 +26,16 @@ from tests.study.processes import wait_until_gone
 from tests.study.small import study_text
 
 ROOT = Path(__file__).parents[2]
-REPLICATIONS = 150
-ROWS = 4 * REPLICATIONS
 DRIVER = """\
 import sys
 from gemsim.cli.main import main
 from gemsim.results import rows
-from gemsim.study import executors
-rows.LOOSE, executors.BATCH_S, executors.LARGEST_BATCH = 4, 0.02, 8
+from gemsim.study import runner
+SMALL = {rows: {"LOOSE": 4}, runner: {"BATCH_S": 0.02, "LARGEST_BATCH": 8, "HAND_OVER_S": 0.02}}
+for module, sizes in SMALL.items():
+    for name, size in sizes.items():
+        assert hasattr(module, name), name  # a name that is gone would leave the sizes as they are
+        setattr(module, name, size)
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
 """
@@ -45,6 +47,7 @@ class Bench:
 
     home: Path
     whole: Path
+    rows: int
     seconds: float  # from the first entry in the list of runs to the end
     dice: random.Random
     fell: Counter[str] = field(default_factory=Counter)
@@ -55,11 +58,11 @@ class Bench:
         return subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL)
 
 
-def bench(home: Path, seed: int) -> Bench:
-    quick = f"quick:\n  run: {{replications: {REPLICATIONS}}}\n"
+def bench(home: Path, seed: int, *, replications: int) -> Bench:
+    quick = f"quick:\n  run: {{replications: {replications}}}\n"
     (home / "small.yaml").write_text(study_text(replications=300).partition("quick:")[0] + quick)
     (home / "driver.py").write_text(DRIVER)
-    made = Bench(home, home / "whole", 0.0, random.Random(seed))
+    made = Bench(home, home / "whole", 4 * replications, 0.0, random.Random(seed))
     process = made.start(made.whole, 1)
     while not runs_of(made.whole / "provenance.json"):
         time.sleep(0.005)
@@ -73,7 +76,7 @@ def kill_once(bench: Bench, folder: Path, jobs: int, *, parent_only: bool) -> bo
     """Start a run in `folder` and kill it at a random time; whether it was still running then."""
     before = runs_of(folder / "provenance.json")
     process = bench.start(folder, jobs)
-    left = 1.0 - len(RowStore(folder / "rows").keys()) / ROWS
+    left = 1.0 - len(RowStore(folder / "rows").keys()) / bench.rows
     aim = bench.dice.random()
     while process.poll() is None and len(runs_of(folder / "provenance.json")) == len(before):
         if aim < 0.1:  # before its first word
@@ -85,14 +88,14 @@ def kill_once(bench: Bench, folder: Path, jobs: int, *, parent_only: bool) -> bo
     elif aim < 0.85:  # as parts are united
         _wait_until_parts_go(folder, process)
     else:  # when nothing is left but the end
-        _wait_for_all_rows(folder, process)
+        _wait_for_all_rows(folder, process, bench.rows)
         time.sleep(bench.dice.uniform(0.0, 0.1))
     if process.poll() is not None:
         return False
     (os.kill if parent_only else os.killpg)(process.pid, signal.SIGKILL)
     process.wait()
     wait_until_gone(process.pid)
-    bench.fell[where(folder, begun=len(before))] += 1
+    bench.fell[where(folder, bench.rows, begun=len(before))] += 1
     return True
 
 
@@ -105,12 +108,12 @@ def _wait_until_parts_go(folder: Path, process: subprocess.Popen[bytes]) -> None
         seen |= found
 
 
-def _wait_for_all_rows(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    while process.poll() is None and len(RowStore(folder / "rows").keys()) < ROWS:
+def _wait_for_all_rows(folder: Path, process: subprocess.Popen[bytes], rows: int) -> None:
+    while process.poll() is None and len(RowStore(folder / "rows").keys()) < rows:
         time.sleep(0.002)
 
 
-def where(folder: Path, *, begun: int) -> str:
+def where(folder: Path, rows: int, *, begun: int) -> str:
     """What a killed run was doing, by what it has left."""
     runs = runs_of(folder / "provenance.json")
     parts = [pq.read_table(path, columns=["point", "replication"]) for path in folder.glob("rows/part-*")]
@@ -123,7 +126,7 @@ def where(folder: Path, *, begun: int) -> str:
         return "uniting parts"
     if list(folder.glob("rows/.part-*.tmp")):
         return "writing a part"
-    return "running" if len(keys) < ROWS else "at the summary"
+    return "running" if len(keys) < rows else "at the summary"
 
 
 def nothing_is_lost(bench: Bench, folder: Path) -> None:
@@ -153,21 +156,21 @@ def kill_and_resume(bench: Bench, jobs: int, kills: int) -> None:
         runs = runs_of(folder / "provenance.json")
         assert {run["outcome"] for run in runs[:-1]} <= {"killed", "ended"}
         assert runs[-1]["outcome"] == "ended"
-        assert sum(run["rows_added"] for run in runs) == ROWS
+        assert sum(run["rows_added"] for run in runs) == bench.rows
         assert not list(folder.rglob(".*.tmp"))
 
 
-@pytest.mark.parametrize(("jobs", "kills"), [(1, 2), (2, 3)])
-def test_kill_9_at_random_times_then_resume_equals_an_uninterrupted_run(tmp_path: Path, jobs: int, kills: int) -> None:
-    made = bench(tmp_path, seed=jobs)
-    kill_and_resume(made, jobs, kills)
-    assert made.fell.total() == kills
+def test_kill_9_at_random_times_then_resume_equals_an_uninterrupted_run(tmp_path: Path) -> None:
+    made = bench(tmp_path, seed=1, replications=50)
+    for jobs, kills in ((1, 2), (2, 3)):
+        kill_and_resume(made, jobs, kills)
+    assert made.fell.total() == 5
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_thirty_kills_meet_every_step_of_a_run(tmp_path: Path, jobs: int) -> None:
-    made = bench(tmp_path, seed=10 + jobs)
+    made = bench(tmp_path, seed=10 + jobs, replications=150)
     kill_and_resume(made, jobs, 30)
     print(f"jobs={jobs}: kills fell {dict(made.fell)}")
     assert made.fell.total() == 30
