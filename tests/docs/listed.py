@@ -7,7 +7,7 @@ PARSED: dict[str, str] = {
     "gemsim calibrate --gpu": "needs a GPU",
     "gemsim calibrate --from": "needs a file that a bench wrote; tests/calibrate makes one",
     "--dask": "needs a cluster; tests/study/test_cluster.py starts one",
-    "/shared/": "needs the disk of a cluster; tests/study/test_cluster.py and test_merge.py run shares and join them",
+    "/shared/": "needs the disk of a cluster; tests/study/test_merge.py runs shares of a shipped study and joins them",
     "gemsim merge": "needs folders of other hosts; tests/study/test_merge.py makes them and runs it",
     "gemsim validate": "seconds to minutes; tests/validate runs it, once",
 }
