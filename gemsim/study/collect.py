@@ -61,7 +61,7 @@ class Collector:
         had ended is kept."""
         asked, since = rounds.total - rounds.done, time.monotonic()
         self._add(runner, first)
-        self.report.advance(rounds.skipped)
+        self.report.skip(rounds.skipped)
         self._stop_if_failed(asked)
         late = False
         while runner.waiting and not late:  # again where the last outcomes of a run asked for more
@@ -71,7 +71,7 @@ class Collector:
                     self._stop_if_failed(asked)
                     before = rounds.skipped
                     self._add(runner, rounds.after(outcomes))
-                    self.report.advance(rounds.skipped - before)
+                    self.report.skip(rounds.skipped - before)
                     late = rounds.late(time.monotonic() - since)
                     if late:
                         break

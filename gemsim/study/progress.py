@@ -42,6 +42,9 @@ class Reporter(AbstractContextManager["Reporter"], Protocol):
     def advance(self, count: int) -> None:
         """`count` more replications have ended."""
 
+    def skip(self, count: int) -> None:
+        """`count` of all replications are not needed any more."""
+
     def stand(self, standing: Standing) -> None:
         """What has become of the points so far."""
 
@@ -56,6 +59,7 @@ class Bar:
         left = (Rate(), TimeRemainingColumn(), TextColumn("left"), TextColumn("{task.fields[points]}"))
         columns = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn(), *left)
         self._progress = Progress(*columns, console=Console(file=stream), transient=True)
+        self._total = 0
         self._task = self._progress.add_task(label, total=None, start=False, points="")
 
     def __enter__(self) -> Self:
@@ -67,12 +71,18 @@ class Bar:
 
     def begin(self, total: int, done: int) -> None:
         """Start the clock."""
+        self._total = total
         self._progress.update(self._task, total=total, completed=done)
         self._progress.start_task(self._task)
 
     def advance(self, count: int) -> None:
         """Move the bar."""
         self._progress.advance(self._task, count)
+
+    def skip(self, count: int) -> None:
+        """Make the whole shorter; what is left alone tells the time left."""
+        self._total -= count
+        self._progress.update(self._task, total=self._total)
 
     def stand(self, standing: Standing) -> None:
         """Show it behind the bar."""
@@ -127,6 +137,10 @@ class Lines:
             done = f"{self.label}: {self._done} of {self._total} replications, {self._rate()}, about {left:.0f} s left"
             self.say(f"{done}; {self._standing}")
 
+    def skip(self, count: int) -> None:
+        """There is so much less to do."""
+        self._total -= count
+
     def stand(self, standing: Standing) -> None:
         """Keep it for the next line."""
         self._standing = standing
@@ -155,6 +169,9 @@ class Quiet:
         """As Reporter."""
 
     def advance(self, count: int) -> None:
+        """As Reporter."""
+
+    def skip(self, count: int) -> None:
         """As Reporter."""
 
     def stand(self, standing: Standing) -> None:

@@ -178,6 +178,10 @@ class Listener:
         """As Reporter."""
         self.done += count
 
+    def skip(self, count: int) -> None:
+        """As Reporter."""
+        self.total -= count
+
     def stand(self, standing: Standing) -> None:
         """As Reporter."""
         self.standing = standing

@@ -46,6 +46,21 @@ def test_lines_tell_rate_time_left_and_points(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
+def test_what_a_rule_makes_needless_is_not_told_as_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.0, 12.0, 12.0, 20.0, 20.0])
+    monkeypatch.setattr("gemsim.study.progress.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    with Lines("widths", stream) as lines:
+        lines.begin(100, 0)
+        lines.skip(80)
+        lines.advance(10)
+    assert [line.partition(";")[0] for line in stream.getvalue().splitlines()] == [
+        "widths: 100 replications",
+        "widths: 10 of 20 replications, 0.833 replications/s, about 12 s left",
+        "widths: 10 replications in 20.0 s (0.5 replications/s)",
+    ]
+
+
 def test_the_bar_tells_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.setenv("TERM", "xterm")
