@@ -15,8 +15,12 @@ cluster = SLURMCluster(
     local_directory="/tmp",
     log_directory="/shared/runs/logs",
     job_extra_directives=["--exclusive"],
-    worker_extra_args=["--no-dashboard"],
-    scheduler_options={"dashboard": False, "scheduler_file": "/shared/runs/scheduler.json"},
+    worker_extra_args=["--no-dashboard", "--dashboard-address", "127.0.0.1:0"],
+    scheduler_options={
+        "dashboard": False,
+        "dashboard_address": "127.0.0.1:0",
+        "scheduler_file": "/shared/runs/scheduler.json",
+    },
 )
 cluster.scale(jobs=8)
 print(cluster.scheduler_address, flush=True)

@@ -83,6 +83,7 @@ def compare(
     if column not in UNIT:
         near = closest(column, UNIT)
         raise ValueRefused(f"no column to compare ({show(column)})", f"one of {', '.join(UNIT)}", near)
+    _refuse_others(designs)
     if isinstance(designs, Results):
         found, heads = (
             _of_one(designs),
@@ -96,6 +97,15 @@ def compare(
     unit = UNIT[column]
     numbers = {"replications": "1", **dict.fromkeys(("value", "reference", "diff", "diff_lo", "diff_hi"), unit)}
     return frame((_row(one, against(one), column) for one in found), {**heads, **numbers})
+
+
+def _refuse_others(designs: object) -> None:
+    given = list(designs.values()) if isinstance(designs, Mapping) else [designs]
+    allowed = Study | Results if isinstance(designs, Mapping) else Results
+    wrong = [one for one in given if not isinstance(one, allowed)] if given else [designs]
+    if wrong:
+        asked = "the Results of a sweep, or a mapping of names to a Study or Results of one design each"
+        raise ValueRefused(f"not what is compared ({show(wrong[0])})", asked)
 
 
 def _row(one: _Design, reference: _Design | None, column: str) -> dict[str, Any]:

@@ -118,9 +118,8 @@ class Results:
         cells = [cells for title, group in shown for cells in _designs(title, group)]
         body.append(html.table(HEADS, cells[:SHOWN]))
         more = len(cells) - SHOWN
-        body.append(
-            html.lines([f"… and {more} more rows: .summary has all." if more > 0 else "* best, = tied with it"])
-        )
+        left = f"… and {more} more rows: .summary has all. " if more > 0 else ""
+        body.append(html.lines([f"{left}* best, = tied with the largest ETTR"]))
         return "".join(body)
 
     def _count(self) -> str:
@@ -153,7 +152,9 @@ def _bounds(row: Row) -> str:
 
 
 def _form(row: Row) -> str:
-    return "none" if row["ettr_analytic"] is None else f"{row['ettr_analytic']:.4f} ({row['analytic_kind']})"
+    if row["ettr_analytic"] is None:
+        return "none"
+    return f"{row['ettr_analytic']:.4f} ({row['analytic_kind'].replace('_', ' ')})"
 
 
 def load_results(folder: str | PathLike[str]) -> Results:

@@ -16,7 +16,7 @@ from gemsim import resources
 from gemsim.api import html
 from gemsim.api.frames import frame, swept_by
 from gemsim.costs.profiles import load_profile
-from gemsim.errors import GemsimError, Problem, StudyError
+from gemsim.errors import GemsimError, Problem, StudyError, ValueRefused, show
 from gemsim.spec.changed import changed, one_point
 from gemsim.spec.loading import LoadedStudy
 from gemsim.spec.loading import load_study as read
@@ -92,9 +92,9 @@ class Study:
 
     def point(self, *choice: str, index: int | None = None) -> Study:
         """The study of one design point, chosen as in `gemsim explain`: by `PATH=VALUE` (the end of a path will do,
-        `variant=NAME` for one of `compare`), or by its `index` in `points`.
+        `variant=NAME` for one of `compare`), or by its `index` in `points`, from 0.
 
-        Raises StudyError where that leaves none or several.
+        Raises StudyError where that leaves none or several, ValueRefused for an index that is none.
 
         >>> import gemsim as gs
         >>> one = gs.load_study("widths", quick=True).point(
@@ -102,8 +102,7 @@ class Study:
         >>> len(one.points)
         1
         """
-        number = None if index is None else index + 1
-        design = choose_point(self.loaded, number=number, words=choice)
+        design = choose_point(self.loaded, number=_number(self, choice, index), words=choice)
         return Study(one_point(self.loaded, design.assignments), self.quick)
 
     def __repr__(self) -> str:
@@ -135,6 +134,19 @@ class Study:
         except GemsimError as error:
             return f"none: {error}"
         return f"profile {profile.id}, {'measured' if profile.kind == 'measured' else 'modelled, not measured'}"
+
+
+def _number(study: Study, choice: tuple[str, ...], index: int | None) -> int | None:
+    """The number of a design point from 1, as the command counts, from its index in `points`. Raises ValueRefused."""
+    for word in choice:
+        if not isinstance(word, str):
+            raise ValueRefused(f"not a choice ({show(word)})", "texts such as 'k=16'; for a number write index=")
+    if index is None:
+        return None
+    last = len(designs_of(study.loaded)) - 1
+    if not 0 <= index <= last:
+        raise ValueRefused(f"no such design point ({show(index)})", f"index from 0 to {last}, as in study.points")
+    return index + 1
 
 
 def load_study(path: str | PathLike[str], quick: bool = False) -> Study:

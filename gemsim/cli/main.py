@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     _open_closed_streams()
-    with Stops() as stops:
+    with Stops(to_the_end=arguments is None) as stops:
         try:
             asked = [word for word in words if word != "--debug"]
             result: Any = cli.main(asked, prog_name="gemsim", standalone_mode=False)

@@ -22,7 +22,7 @@ from gemsim.study.shares import percent, points_of, range_of
 from gemsim.study.titles import said, titles_of
 
 SHOWN_CHEAPER = 4  # values with fewer spares that are named in the sentence
-MUCH_WAITING = 0.1  # share of the time from which waiting is named
+MUCH_WAITING = 0.005  # share of the time from which waiting is named: ten times what is not worth paying for
 SPARES_KEYS = "fleet.spares or cluster.spare_nodes, fleet.repair"
 TAKE, LARGEST = "* to take", "> largest"
 LEGEND = "= not told from the largest, ? too wide to tell"

@@ -114,3 +114,9 @@ def test_an_unknown_column_is_refused(swept: gs.Results) -> None:
 def test_an_unknown_name_of_the_reference_is_refused() -> None:
     with pytest.raises(GemsimError, match=r"no such reference \('b'\); one of a"):
         gs.compare({"a": one("k=16", "m=0")}, "b")
+
+
+@pytest.mark.parametrize("given", ["widths", None, {}, {"a": "widths"}, {"a": one("k=16", "m=0"), "b": 3}])
+def test_what_is_no_design_is_refused_in_a_line(given: Any) -> None:
+    with pytest.raises(ValueRefused, match=r"^not what is compared \(.*\); the Results of a sweep, or a mapping"):
+        gs.compare(given)

@@ -84,6 +84,9 @@ def test_a_notebook_sees_the_answer_and_the_intervals(swept: gs.Results) -> None
     assert "modelled, not measured" in page
     first = swept.summary.iloc[0]
     assert f"{first['ettr_lo']:.4f} to {first['ettr_hi']:.4f}" in page
+    assert "(first order)" in page
+    assert "first_order" not in page
+    assert "= tied with the largest ETTR" in page
     assert "modelled, not measured" in repr(swept)
     assert str(swept.folder) in repr(swept)
 

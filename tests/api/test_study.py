@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gemsim as gs
-from gemsim.errors import StudyError
+from gemsim.errors import StudyError, ValueRefused
 from gemsim.scenario import build
 from gemsim.spec.loading import resolve_point
 from gemsim.spec.printing import study_hash
@@ -150,6 +150,17 @@ def test_a_value_that_every_variant_writes_itself_is_refused() -> None:
 def test_several_points_left_are_refused_with_what_differs() -> None:
     with pytest.raises(StudyError, match=r"2 design points are left, and one is wanted; choose by k=16 \| 32"):
         small().point("m=1", "restart=in_place", "lands=used")
+
+
+@pytest.mark.parametrize("index", [-1, 16, 1000])
+def test_an_index_that_is_none_is_refused_as_it_was_given(index: int) -> None:
+    with pytest.raises(ValueRefused, match=rf"no such design point \({index}\); index from 0 to 15"):
+        small().point(index=index)
+
+
+def test_a_number_as_a_choice_says_how_it_is_written() -> None:
+    with pytest.raises(ValueRefused, match=r"not a choice \(3\).*for a number write index="):
+        small().point(3)  # type: ignore[arg-type]
 
 
 def test_points_are_a_row_each_in_the_order_of_a_sweep() -> None:

@@ -30,6 +30,12 @@ def test_the_readme_has_a_row_for_each_command() -> None:
     assert rows == set(COMMANDS)
 
 
+def test_the_readme_lists_each_page() -> None:
+    listed = set(re.findall(r"^\| \[(docs/\w+\.md)\]\(\1\) \|", README, re.MULTILINE))
+    parts = {"docs/study_intro.md", "docs/formulas_intro.md"}  # of study.md and formulas.md
+    assert listed == {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} - parts
+
+
 def test_the_study_of_the_readme_passes_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

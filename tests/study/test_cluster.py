@@ -167,10 +167,13 @@ def test_the_workers_for_slurm_get_a_job_script(tmp_path: Path) -> None:
     with jobqueue.SLURMCluster(**{**settings, "scheduler_options": local, "interface": None}) as running:
         job = running.job_script()
         assert json.loads(file.read_text())["address"] == running.scheduler_address
+        listening = running.scheduler.http_server._sockets.values()  # it has one even without a dashboard
+        assert {socket.getsockname()[0] for socket in listening} == {"127.0.0.1"}
     assert f"#SBATCH --cpus-per-task={settings['cores']}" in job
     assert f"#SBATCH -t {settings['walltime']}" in job
     assert f"--nworkers {settings['processes']}" in job
     assert f"{settings['python']} -m distributed.cli.dask_worker" in job
+    assert "--no-dashboard --dashboard-address 127.0.0.1:0" in job
 
 
 def test_a_scheduler_that_goes_away_is_one_line_and_what_has_ended_is_kept(

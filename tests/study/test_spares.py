@@ -189,7 +189,9 @@ NODES, BOTH = Waits(nodes=True, devices=0.0), Waits(nodes=True, devices=0.1)
         ({"waiting": 0.83}, BOTH, "Waiting (for nodes, their start, resets and reboots) takes 83.0 %"),
         ({"waiting": 0.15}, BOTH, "Resets and reboots take about 10.0 % of the time"),
         ({"waiting": 0.279}, Waits(nodes=False, devices=0.3), "Resets and reboots take 27.9 % of the time"),
+        ({"waiting": 0.008}, NODES, "Waiting (for nodes and their start) takes 0.8 % of the time"),
         ({"waiting": 0.2, "wasted": 0.3}, NODES, ""),
+        ({"waiting": 0.0045, "wasted": 0.0}, NODES, ""),
         ({}, NODES, ""),
     ],
 )

@@ -102,7 +102,8 @@ def study(tmp_path: Path) -> Path:
 
 def kept(out: Path, said: str) -> None:
     """The last line is how to go on, nothing looks like a fault, and the run is listed with its rows."""
-    lines = [line.strip() for line in said.replace("\r", "\n").splitlines() if line.strip()]
+    echo = "^C"  # of the terminal, where a late one comes after the last line
+    lines = [line.strip() for line in said.replace("\r", "\n").splitlines() if line.strip() not in {"", echo}]
     rows = len(RowStore(out / "rows").keys())
     assert any(line.startswith("gemsim: stopped; ") and line.endswith(AGAIN) for line in lines[-1:])
     assert f"{rows} of 20000 replications were added to {out}" in lines[-1]
@@ -178,6 +179,18 @@ def test_the_third_signal_ends_it_at_once() -> None:
     )
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
+
+
+def test_a_late_signal_does_not_change_the_exit_code() -> None:
+    text = (
+        "import atexit, os, signal, sys, threading\nfrom gemsim.cli.stops import Stops\n"
+        "class Late:\n def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"  # when Python unloads what it loaded
+        "sys.modules['late'] = Late()\n"
+        "with Stops(to_the_end=True) as stops:\n try:\n  signal.raise_signal(2)\n except KeyboardInterrupt:\n  pass\n"
+        "signal.raise_signal(2)\nsys.exit(stops.code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_who_has_ctrl_c_ignored_means_it(monkeypatch: pytest.MonkeyPatch) -> None:
