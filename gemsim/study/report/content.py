@@ -110,6 +110,7 @@ class Report:
     left: Sequence[Left]
     origin: Origin
     missing: Sequence[str] = ()  # what failed, is infeasible or has not run
+    halted: str = ""  # how far a sweep is that was stopped
     version: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
 
