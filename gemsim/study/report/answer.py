@@ -107,12 +107,17 @@ def _facts(view: View, lead: Group) -> Iterator[Fact]:
     allowed = len(lead.allowed)
     if allowed > 1:
         yield Fact(
-            "Tied with the largest", f"{len(lead.choice.tied)} of {allowed}", "designs, paired on the same failures"
+            "Tied with the largest", f"{len(lead.choice.tied)} of {allowed}", _paired_on(len(lead.designs) - allowed)
         )
     yield Fact("Memory overhead", percent(row["memory_overhead"]), "of the GPU's memory")
     yield Fact("Step time", f"+{percent(row['step_overhead'], 3)}", "when nothing fails")
     yield _sample(row)
     yield _costs(row)
+
+
+def _paired_on(excluded: int) -> str:
+    left = f"; {excluded} more do not meet the requirement" if excluded else ""
+    return f"designs, paired on the same failures{left}"
 
 
 def _closed_form(row: Row) -> Fact:
@@ -133,10 +138,10 @@ def _sample(row: Row) -> Fact:
 
 def _costs(row: Row) -> Fact:
     if not row["profile"]:
-        return Fact("Speed of coding", "none", "no calibration profile is used")
+        return Fact("Costs of coding", "none", "no calibration profile is used")
     profile = str(row["profile"]).partition("#")[0].partition("/")[0]
     kind = ("modelled", f"not measured: {profile}") if row["modelled"] else ("measured", profile)
-    return Fact("Speed of coding", *kind)
+    return Fact("Costs of coding", *kind)
 
 
 def groups_of(view: View, most: int = SHOWN_GROUPS) -> Grid | None:

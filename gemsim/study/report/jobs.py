@@ -47,7 +47,7 @@ def grid_of(jobs: Mapping[str, Choice], rows: list[Row]) -> Grid:
     left = [f"{len(own) - SHOWN} of {job}" for job, own in zip(jobs, columns, strict=True) if len(own) > SHOWN]
     notes = [f"More are ranked under More tables: {', '.join(left)}."] if left else []
     caption = f"How they rank (points behind the largest: paired, with the {LEVEL} interval; = tied)"
-    return Grid(caption, headings, ("", *(["", NUMERIC, NUMERIC] * len(jobs))), [Part("", lines)], notes)
+    return Grid(caption, headings, (NUMERIC, *(["", NUMERIC, NUMERIC] * len(jobs))), [Part("", lines)], notes)
 
 
 def _places(choice: Choice, rows: list[Row]) -> Iterator[tuple[str, str, str]]:
