@@ -62,7 +62,7 @@ def test_the_first_screen_says_what_the_terminal_says(widths: Path, report: Repo
     facts = {fact.label: f"{fact.value} {fact.beside}" for fact in report.answer.facts}
     assert re.search(r"0\.99\d\d 95 %: 0\.\d{4} to ", facts["ETTR, simulated"])
     assert re.search(r"0\.99\d\d (exact|first order|bound)", facts["Closed form"])
-    assert facts["Speed of coding"].startswith("modelled not measured")
+    assert facts["Costs"].startswith("modelled not measured")
     assert facts["Replications"].startswith("3 ")
     assert "few replications" in report.answer.cautions[0]
 

@@ -111,6 +111,9 @@ def _facts(view: View, lead: Group) -> Iterator[Fact]:
         )
     yield Fact("Memory overhead", percent(row["memory_overhead"]), "of the GPU's memory")
     yield Fact("Step time", f"+{percent(row['step_overhead'], 3)}", "when nothing fails")
+    if known(row["wall_s_lo"]) and row["wall_s_lo"] < row["wall_s_hi"]:
+        low, high = (brief(row[f"wall_s_{end}"], "time") for end in ("lo", "hi"))
+        yield Fact("Wall time", brief(row["wall_s"], "time"), f"{LEVEL}: {low} to {high}, until the work is done")
     yield _sample(row)
     yield _costs(row)
 
@@ -138,10 +141,10 @@ def _sample(row: Row) -> Fact:
 
 def _costs(row: Row) -> Fact:
     if not row["profile"]:
-        return Fact("Costs of coding", "none", "no calibration profile is used")
+        return Fact("Costs", "none", "no calibration profile is used")
     profile = str(row["profile"]).partition("#")[0].partition("/")[0]
     kind = ("modelled", f"not measured: {profile}") if row["modelled"] else ("measured", profile)
-    return Fact("Costs of coding", *kind)
+    return Fact("Costs", *kind)
 
 
 def groups_of(view: View, most: int = SHOWN_GROUPS) -> Grid | None:

@@ -19,7 +19,7 @@ from gemsim.study.shares import hundredths
 from gemsim.study.titles import said
 
 MOST_PANELS = 4
-SAME = " All ran on the same failures: how far two are apart is known better than the bands tell (see the table)."
+SAME = " Designs of one group ran on the same failures: how far they are apart is known better than the bands tell."
 MOST_FLATS = 2  # designs without the axis that are drawn across a panel
 LEAST_CELLS, MOST_ROWS, MOST_COLUMNS = 4, 24, 18
 
