@@ -129,8 +129,7 @@ def _legend(names: Sequence[str], flats: Sequence[str], form: str) -> tuple[list
     from matplotlib.lines import Line2D
 
     handles: list[Any] = [
-        Line2D([], [], color=SERIES[i % len(SERIES)], marker=MARKERS[i % len(MARKERS)])
-        for i in range(len(names))
+        Line2D([], [], color=SERIES[i % len(SERIES)], marker=MARKERS[i % len(MARKERS)]) for i in range(len(names))
     ]
     handles += [Line2D([], [], color=[SOFT, INK][i % 2], ls=(0, (6, 2, 1, 2))) for i in range(len(flats))]
     if form:

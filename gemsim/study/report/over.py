@@ -130,7 +130,12 @@ def _names(view: View) -> Mapping[str, str]:
 
 def _axis(name: str) -> str:
     """A swept key as the name of an axis, with its unit where the field has one."""
-    units = {"k": "k, data shards of a stripe", "cadence": "cadence, steps between encodes", "gpus": "GPUs of the job", "spare_nodes": "spare nodes"}
+    units = {
+        "k": "k, data shards of a stripe",
+        "cadence": "cadence, steps between encodes",
+        "gpus": "GPUs of the job",
+        "spare_nodes": "spare nodes",
+    }
     return units.get(name, name)
 
 

@@ -16,7 +16,9 @@ PAGE, FIGURES = "report.html", "figures"
 _VARIABLES = {INK: "ink", SOFT: "soft", GRID: "grid", PAPER: "paper"} | {
     colour: f"series-{place}" for place, colour in enumerate(SERIES)
 }
-_VARIABLES |= {COLOURS[name]: name for name in (WORK, "waiting", "other")}  # those that the dark would swallow, or glare
+_VARIABLES |= {
+    COLOURS[name]: name for name in (WORK, "waiting", "other")
+}  # those that the dark would swallow, or glare
 
 
 def write_report(report: Report, folder: Path) -> Path:
@@ -37,10 +39,7 @@ def html_of(report: Report) -> str:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    pictures = {
-        figure.name: Markup(inline(figure.svg.decode(), figure.name))
-        for figure in report.figures
-    }
+    pictures = {figure.name: Markup(inline(figure.svg.decode(), figure.name)) for figure in report.figures}
     style = Markup(loader.get_source(environment, "report.css")[0])
     page = environment.get_template("report.html").render(report=report, pictures=pictures, style=style)
     return re.sub(r"\n\s*\n+", "\n", page)
