@@ -11,14 +11,13 @@ from gemsim.results.choice import TIE_BAND
 from gemsim.results.estimate import Interval
 from gemsim.results.figures.looks import GRID, INK, SERIES, SOFT, Pictures, above, saved, sheet
 
-
 TIED = "tied"
 _LOOKS = {TIED: (SERIES[0], "o"), "not tied": (SERIES[1], "s"), "does not meet the requirement": (SOFT, "x")}
 
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """One design: its ETTR less that of the reference, whether the two are tied, and whether it may be chosen at all."""
+    """One design: its ETTR less that of the reference, whether they are tied, and whether it may be chosen."""
 
     name: str
     difference: Interval

@@ -15,7 +15,7 @@ LEAST = 0.005  # per cent that two decimals can tell from nothing
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """One design: its name, the share of wall time of each category in the order in which they are stacked, and of all."""
+    """One design: its name, the share of wall time of each category, in the order of the bars, and of all."""
 
     title: str
     shares: Mapping[str, Interval]

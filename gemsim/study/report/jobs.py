@@ -1,4 +1,4 @@
-"""The first screen where systems stand beside each other on a job: how all of them rank, whatever restart they assume."""
+"""The first screen where systems stand beside each other on a job: how they rank, whatever restart they assume."""
 
 from __future__ import annotations
 

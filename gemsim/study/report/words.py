@@ -61,8 +61,9 @@ def count(row: Row, name: str) -> str:
     """A mean count with its interval below it."""
     if not known(row[name]):
         return UNKNOWN
-    bounds = (row.get(f"{name}_lo"), row.get(f"{name}_hi"))
-    return under(_plain(row[name], 4), " to ".join(_plain(one, 3) for one in bounds) if all(map(known, bounds)) else "")
+    low, high = row.get(f"{name}_lo"), row.get(f"{name}_hi")
+    span = f"{_plain(low, 3)} to {_plain(high, 3)}" if low is not None and high is not None and known(low) else ""
+    return under(_plain(row[name], 4), span)
 
 
 def _plain(number: float, digits: int) -> str:
