@@ -96,7 +96,15 @@ def _shares(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set_title(f"time lost: share of each {1 / PIECES:.1%} of the run, in %")
     axes.set_ylim(0.0, None)
     if parts:
-        axes.legend(frameon=False, ncols=len(parts), fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+        axes.legend(
+            frameon=False,
+            ncols=len(parts),
+            fontsize=8,
+            handlelength=1.3,
+            columnspacing=1.1,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.0),
+        )
 
 
 def _lost(timeline: Timeline, column: str, edges: Floats) -> Floats:
@@ -161,7 +169,15 @@ def _failures(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set(yticks=range(len(scopes)), yticklabels=scopes, ylim=(-0.6, max(0.6, len(scopes) - 0.4)))
     axes.grid(axis="y", lw=0.3, color=GRID)
     if struck:
-        axes.legend(frameon=False, ncols=3, fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98))
+        axes.legend(
+            frameon=False,
+            ncols=3,
+            fontsize=8,
+            handlelength=1.3,
+            columnspacing=1.1,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 0.98),
+        )
 
 
 def _lost_so_far(axes: Any, timeline: Timeline, unit: float) -> None:
@@ -198,4 +214,12 @@ def _nodes(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set_title("beside the job")
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0.0, None)
-    axes.legend(frameon=False, ncols=3, fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98))
+    axes.legend(
+        frameon=False,
+        ncols=3,
+        fontsize=8,
+        handlelength=1.3,
+        columnspacing=1.1,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 0.98),
+    )
