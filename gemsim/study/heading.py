@@ -20,8 +20,12 @@ def head(result: SweepResult) -> Iterator[str]:
 def counted(result: SweepResult) -> str:
     """How many points, designs and replications."""
     designs = len({point.id for point in result.points if point.id})
-    points = f"{len(result.points)} points, {designs} distinct designs"
+    points = f"{_several(len(result.points), 'point')}, {_several(designs, 'distinct design')}"
     return f"{points}, {_replications(result)}, seed {result.plan.seed}."
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def stopped_late(result: SweepResult) -> Iterator[str]:

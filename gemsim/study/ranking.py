@@ -27,20 +27,33 @@ def rankings(groups: Sequence[Group], summary: Summary) -> Iterator[Block]:
     """A block for each job whose designs lie in more than one group."""
     held = {point.index: dict(group.key) for group in groups for point in group.points}
     modes = {index: key.get("restart", key.get("restart.mode", "")) for index, key in held.items()}
-    for job, choice in summary.jobs.items():
-        spread = sum(any(job_named(point.variant) == job for point in group.points) for group in groups)
-        if spread > 1 and choice.reference is not None:
-            yield Block(
-                f"All of {job}, on the same failures, each with the restart mode that it assumes (points: of ETTR)",
-                _table(summary.rows, choice, modes),
-            )
+    for job, choice in spread(groups, summary).items():
+        yield Block(
+            f"All of {job}, on the same failures, each with the restart mode that it assumes (points: of ETTR)",
+            _table(summary.rows, choice, modes),
+        )
+
+
+def spread(groups: Sequence[Group], summary: Summary) -> dict[str, Choice]:
+    """The jobs whose designs lie in more than one group, with how these stand to each other."""
+    return {
+        job: choice
+        for job, choice in summary.jobs.items()
+        if choice.reference is not None
+        and sum(any(job_named(point.variant) == job for point in group.points) for group in groups) > 1
+    }
+
+
+def ranked(choice: Choice, rows: Sequence[Row]) -> list[int]:
+    """The designs of a job by index, the largest ETTR first."""
+    return sorted(choice.differences, key=lambda i: -float(rows[i]["ettr"]))
 
 
 def _table(rows: Sequence[Row], choice: Choice, modes: dict[int, str]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in HEADINGS:
         table.add_column(heading, overflow="fold", justify="left" if heading in ("design", "restart") else "right")
-    for index in sorted(choice.differences, key=lambda i: -float(rows[i]["ettr"])):
+    for index in ranked(choice, rows):
         row, apart = rows[index], choice.differences[index]
         form = "none" if row["ettr_analytic"] is None else f"{row['ettr_analytic']:.4f}"
         name = row["variant"].partition(": ")[2]

@@ -79,7 +79,7 @@ def test_text_in_figures_can_be_read(chromium: Browser, page: Path) -> None:
     for width in (1280, 400):
         chromium.show(page, width=width)
         heights = chromium.ask(
-            "[...document.querySelectorAll('figure:not(.own) svg text')].filter(t => t.textContent.trim()).map("
+            "[...document.querySelectorAll('figure svg text')].filter(t => t.textContent.trim()).map("
             "t => parseFloat(getComputedStyle(t).fontSize) * t.ownerSVGElement.getScreenCTM().a)"
         )
         assert min(heights) >= 8.5  # CSS pixels

@@ -14,7 +14,8 @@ import pytest
 from gemsim.cli.main import main
 from gemsim.results.figures import looks
 from gemsim.study.conclude import FAILED
-from gemsim.study.report import designs
+from gemsim.study.report import designs, over, standing, words
+from gemsim.study.report.answer import answer_of
 from gemsim.study.report.content import Figure, Left, Report
 from gemsim.study.report.course import course
 from gemsim.study.report.page import report_of
@@ -62,7 +63,7 @@ def test_the_first_screen_says_what_the_terminal_says(widths: Path, report: Repo
     facts = {fact.label: f"{fact.value} {fact.beside}" for fact in report.answer.facts}
     assert re.search(r"0\.99\d\d 95 %: 0\.\d{4} to ", facts["ETTR, simulated"])
     assert re.search(r"0\.99\d\d (exact|first order|bound)", facts["Closed form"])
-    assert facts["Speed of coding"].startswith("modelled not measured")
+    assert facts["Costs"].startswith("modelled not measured")
     assert facts["Replications"].startswith("3 ")
     assert "few replications" in report.answer.cautions[0]
 
@@ -172,16 +173,6 @@ def test_nothing_simulated_is_said(tmp_path: Path) -> None:
     html_of(report)
 
 
-def test_a_sweep_that_was_stopped_says_how_far_it_came(tmp_path: Path) -> None:
-    swept(tmp_path, study(WIDTHS, replications=4))
-    part = max((tmp_path / "rows").glob("*.parquet"), key=lambda path: pq.read_table(path)["replication"][-1].as_py())
-    table = pq.read_table(part)
-    pq.write_table(table.slice(0, table.num_rows - 3), part)  # the last replications of some designs are gone
-    report = report_of(tmp_path)
-    assert any("4 replications" in line or "without numbers" in line for line in report.missing)
-    assert "<svg" in html_of(report)
-
-
 def test_infeasible_points_carry_their_reason(tmp_path: Path) -> None:
     swept(tmp_path, study("sweep: {grid: {protection.stripe.k: [2, 4, 5000]}}", replications=2))
     report = report_of(tmp_path)
@@ -219,6 +210,14 @@ OTHERS = [
 
 @pytest.mark.parametrize(("axes", "title"), OTHERS)
 def test_other_axes_are_drawn_too(axes: str, title: str, tmp_path: Path) -> None:
+    swept(tmp_path, study(f"sweep: {{{axes}}}", replications=2))
+    view = view_of(tmp_path)
+    assert title in [draw(view).title for draw in (over.curves, over.heat, standing.apart)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("axes", "title"), OTHERS)
+def test_other_axes_have_whole_pages(axes: str, title: str, tmp_path: Path) -> None:
     swept(tmp_path, study(f"sweep: {{{axes}}}", replications=2))
     report = report_of(tmp_path)
     assert title in [figure.title for figure in report.figures]
@@ -268,3 +267,109 @@ def test_drawn_jobs_are_counted_over_and_none_is_judged_alone(tmp_path: Path) ->
     assert report.answer.groups is not None
     assert report.answer.groups.caption == "Designs, over the jobs in which they were simulated"
     assert not report.told
+
+
+SYSTEMS = """\
+compare:
+  "small: a": {restart: in_process, workload: {step: 8 s}}
+  "small: b": {restart: holder, workload: {step: 8 s}}
+  "large: a": {restart: in_process, workload: {step: 16 s}}
+  "large: b": {restart: holder, workload: {step: 16 s}}
+"""
+
+
+def test_systems_open_with_how_they_rank_on_each_job(tmp_path: Path) -> None:
+    result = swept(tmp_path, study(SYSTEMS, replications=2))
+    answer = answer_of(view_of(tmp_path))
+    ettr = {str(row["variant"]): row["ettr"] for row in result.summary.rows}
+    assert answer.groups is not None
+    (part,) = answer.groups.parts
+    for place, job in enumerate(("small", "large")):
+        ranked = sorted((name for name in ettr if name.startswith(job)), key=lambda name: -ettr[name])
+        assert [row[1 + 3 * place] for row in part.rows] == [name.partition(": ")[2] for name in ranked]
+        assert f"on {job} {ranked[0].partition(': ')[2]} ({ettr[ranked[0]]:.4f}" in answer.sentence
+        assert part.rows[0][3 + 3 * place] == "largest"
+
+
+def test_a_stopped_sweep_is_shown_by_what_every_design_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gemsim.study.report.page.FIGURES", ())
+    result = swept(tmp_path, study(replications=4))
+    (part,) = (tmp_path / "rows").glob("*.parquet")
+    table = pq.read_table(part)
+    ids, numbers = table["point"].to_pylist(), table["replication"].to_pylist()
+    one = result.points[1].id
+    kept = [i for i, (id_, n) in enumerate(zip(ids, numbers, strict=True)) if id_ != one or n in (0, 1, 3)]
+    pq.write_table(table.take(kept), part)
+    report = report_of(tmp_path)
+    assert report.halted.startswith(
+        "Not finished: 19 of 20 (95.0 %) replications are here, 4 of 5 designs are complete"
+    )
+    assert "the first 2 replications" in report.halted
+    assert report.halted in html_of(report)
+    assert report.designs is not None
+    assert {row[-1] for part in report.designs.parts for row in part.rows} == {"2"}
+    short = swept(tmp_path / "two", study(replications=2))
+    assert [row["ettr"] for row in view_of(tmp_path).rows] == [row["ettr"] for row in short.summary.rows]
+
+
+def test_one_replication_of_some_designs_alone_compares_nothing_that_lacks(tmp_path: Path) -> None:
+    result = swept(tmp_path, study(replications=4))
+    (part,) = (tmp_path / "rows").glob("*.parquet")
+    table = pq.read_table(part)
+    one = result.points[1].id
+    pq.write_table(table.filter([id_ != one for id_ in table["point"].to_pylist()]), part)
+    view = view_of(tmp_path)
+    assert view.far is not None
+    assert "Only designs that are complete have numbers below" in view.far.text
+    assert {row[-1] for part in designs.designs_of(view).parts for row in part.rows} == {"4", ""}
+
+
+def test_what_the_requirement_excludes_is_said_where_it_is_drawn(tmp_path: Path) -> None:
+    swept(tmp_path, study(WIDTHS + '\nrequire: {memory_overhead: "<= 3 %"}', replications=2))
+    view = view_of(tmp_path)
+    out = sum("requirement" in row[0] for part in designs.designs_of(view).parts for row in part.rows)
+    told, mapped = standing.apart(view), over.heat(view)
+    assert out > 0
+    assert isinstance(told, Figure)
+    assert isinstance(mapped, Figure)
+    assert f"({out} more do not meet the requirement)" in told.seen
+    assert b"does not meet the requirement" in told.svg
+    assert "× does not meet the requirement" in mapped.seen
+    tied = next(fact for fact in answer_of(view).facts if fact.label.startswith("Tied"))
+    assert f"{out} more do not meet the requirement" in tied.beside
+
+
+def test_the_closed_form_has_its_kind_in_the_picture(report: Report) -> None:
+    (drawn,) = [figure for figure in report.figures if figure.name == "ettr"]
+    assert re.search(r"hollow ones the closed form \((exact|first order|bound)", drawn.seen)
+    assert re.search(rb"closed form \((exact|first order|bound)", drawn.svg)
+
+
+def test_no_code_leaves_out_the_roofline_and_work_to_do_has_its_time(tmp_path: Path) -> None:
+    text = study("", replications=2).replace("horizon: 300 d", "steps: 400000")
+    text = text.replace("  - stripe: {layout: nodes, k: 4, m: 1, cadence: 4, copy: snapshot}\n", "")
+    swept(tmp_path, text)
+    report = report_of(tmp_path)
+    assert names(report.figures) == {"lost", "timeline"}
+    assert "Speed of coding: no design holds a code" in left(report)
+    assert report.counted.startswith("1 point, 1 distinct design, ")
+    assert any(fact.label == "Wall time" and "until the work is done" in fact.beside for fact in report.answer.facts)
+
+
+def test_all_that_is_lost_is_the_rest_of_the_wall_time(widths: Path) -> None:
+    view = view_of(widths)
+    assert view.shown is not None
+    run = view.runs[view.shown["point"]]
+    parts, whole = standing._shares(run), standing._all_lost(run)
+    assert sum(one.value for one in parts.values()) == pytest.approx(whole.value, abs=1e-9)
+    assert whole.value == pytest.approx(1.0 - view.shown["ettr"], abs=1e-12)
+    assert whole.half_width == pytest.approx((view.shown["ettr_hi"] - view.shown["ettr_lo"]) / 2, rel=1e-6)
+
+
+def test_counts_have_no_powers_of_ten() -> None:
+    row = {"failures": 1221.0, "failures_lo": 1180.4, "failures_hi": 1260.1}
+    assert words.count(row, "failures") == "1,221\n1,180 to 1,260"
+    assert (
+        words.count({"failures": 999.7, "failures_lo": 999.7, "failures_hi": 0.25}, "failures")
+        == "999.7\n1,000 to 0.25"
+    )

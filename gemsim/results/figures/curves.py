@@ -9,7 +9,6 @@ from typing import Any
 
 from gemsim.results.estimate import Interval
 from gemsim.results.figures.looks import (
-    DASHES,
     INK,
     MARKERS,
     SERIES,
@@ -23,6 +22,7 @@ from gemsim.results.figures.looks import (
 )
 
 TITLE = 52  # characters of a panel's title in one line
+FORM = (0, (3, 2))  # dashes of the closed form
 ALIKE = 1.3  # range of all panels over that of the widest, up to which they share one scale
 MUCH = 7.9  # largest over smallest value of an axis from which it is drawn in powers
 
@@ -46,8 +46,14 @@ class Panel:
     flats: Sequence[tuple[str, Interval]] = ()
 
 
-def curves_figure(drawn: Sequence[Panel], *, across: str, upward: str, ticks: Sequence[tuple[float, str]]) -> Pictures:
-    """Panels side by side: markers and bands are simulated, 95 %; thin dashed lines are the closed form."""
+def curves_figure(
+    drawn: Sequence[Panel], *, across: str, upward: str, ticks: Sequence[tuple[float, str]], form: str
+) -> Pictures:
+    """Panels side by side: solid lines, filled markers and 95 % bands are simulated.
+
+    Dashed lines with hollow markers are the closed form, called `form`; its markers have the shape of their line's, so
+    that they are told apart without colour too.
+    """
     names = list(dict.fromkeys(curve.name for panel in drawn for curve in panel.curves))
     flats = list(dict.fromkeys(name for panel in drawn for name, _ in panel.flats))
     rows = -(-len(drawn) // 2)
@@ -61,7 +67,7 @@ def curves_figure(drawn: Sequence[Panel], *, across: str, upward: str, ticks: Se
             at.set_title(wrapped(panel.title, TITLE))
         figure.supxlabel(across, fontsize=9, color=INK)
         figure.supylabel(upward, fontsize=9, color=INK)
-        above(figure, *_legend(names, flats))
+        above(figure, *_legend(names, flats, form if _formed(drawn) else ""))
         return saved(figure)
 
 
@@ -84,11 +90,14 @@ def _panel(axes: Any, panel: Panel, names: Sequence[str], flats: Sequence[str]) 
         frame = pd.DataFrame({"x": list(curve.x), "y": [one.value for one in curve.y]})
         sns.lineplot(
             frame, x="x", y="y", ax=axes, color=SERIES[place], marker=MARKERS[place], markersize=5,
-            linestyle=DASHES[place], linewidth=1.3, errorbar=None, legend=False, markeredgewidth=0,
+            linewidth=1.3, errorbar=None, legend=False, markeredgewidth=0,
         )  # fmt: skip
         lows, highs = [one.lo for one in curve.y], [one.hi for one in curve.y]
         axes.fill_between(list(curve.x), lows, highs, color=SERIES[place], alpha=0.13, lw=0)
-        axes.plot(list(curve.x), list(curve.form), color=SERIES[place], lw=0.9, ls=(0, (2, 2)), zorder=3)
+        axes.plot(
+            list(curve.x), list(curve.form), color=SERIES[place], lw=0.9, ls=FORM, zorder=3,
+            marker=MARKERS[place], mfc="none", mew=0.8, ms=8,
+        )  # fmt: skip
     for name, flat in panel.flats:
         shade = [SOFT, INK][flats.index(name) % 2]
         axes.axhline(flat.value, color=shade, lw=1, ls=(0, (6, 2, 1, 2)))
@@ -111,13 +120,18 @@ def _spread(places: Sequence[float], most: int = 9) -> list[int]:
     return sorted({math.floor(i * (len(places) - 1) / (most - 1)) for i in range(most)})
 
 
-def _legend(names: Sequence[str], flats: Sequence[str]) -> tuple[list[Any], list[str]]:
+def _formed(drawn: Sequence[Panel]) -> bool:
+    """Whether any design has a closed form."""
+    return any(not math.isnan(value) for panel in drawn for curve in panel.curves for value in curve.form)
+
+
+def _legend(names: Sequence[str], flats: Sequence[str], form: str) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D
 
     handles: list[Any] = [
-        Line2D([], [], color=SERIES[i % len(SERIES)], marker=MARKERS[i % len(MARKERS)], ls=DASHES[i % len(DASHES)])
-        for i in range(len(names))
+        Line2D([], [], color=SERIES[i % len(SERIES)], marker=MARKERS[i % len(MARKERS)]) for i in range(len(names))
     ]
     handles += [Line2D([], [], color=[SOFT, INK][i % 2], ls=(0, (6, 2, 1, 2))) for i in range(len(flats))]
-    handles.append(Line2D([], [], color=INK, lw=0.9, ls=(0, (2, 2))))
-    return handles, [*names, *flats, "closed form"]
+    if form:
+        handles.append(Line2D([], [], color=INK, lw=0.9, ls=FORM, marker="o", mfc="none", mew=0.8, ms=8))
+    return handles, [*names, *flats, *([form] if form else [])]

@@ -11,18 +11,25 @@ from gemsim.results.choice import TIE_BAND
 from gemsim.results.estimate import Interval
 from gemsim.results.figures.looks import GRID, INK, SERIES, SOFT, Pictures, above, saved, sheet
 
+TIED = "tied"
+_LOOKS = {TIED: (SERIES[0], "o"), "not tied": (SERIES[1], "s"), "does not meet the requirement": (SOFT, "x")}
+
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """One design: its ETTR less that of the reference, and whether the two are tied."""
+    """One design: its ETTR less that of the reference, whether they are tied, and whether it may be chosen."""
 
     name: str
     difference: Interval
     tied: bool
+    allowed: bool = True
 
 
 def forest_figure(designs: Sequence[Apart], *, reference: str) -> Pictures:
-    """From the nearest to the farthest; a filled circle is tied with the reference, an open square is not."""
+    """From the nearest to the farthest; a filled circle is tied with the reference, an open square is not.
+
+    A cross does not meet the requirement.
+    """
     with sheet(7.6, 1.6 + 0.23 * len(designs)) as figure:
         axes = figure.subplots()
         band = 100.0 * TIE_BAND
@@ -36,8 +43,13 @@ def forest_figure(designs: Sequence[Apart], *, reference: str) -> Pictures:
         axes.tick_params(axis="y", length=0, labelsize=8)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(f"points of ETTR less than {reference}" if len(reference) < 46 else "points of ETTR apart")
-        above(figure, *_legend())
+        above(figure, *_legend({_kind(one) for one in designs}))
         return saved(figure)
+
+
+def _kind(one: Apart) -> str:
+    tied, told, excluded = _LOOKS
+    return excluded if not one.allowed else tied if one.tied else told
 
 
 def _ends(designs: Sequence[Apart], band: float) -> tuple[float, float]:
@@ -49,14 +61,14 @@ def _ends(designs: Sequence[Apart], band: float) -> tuple[float, float]:
 
 
 def _whisker(axes: Any, place: int, one: Apart) -> None:
-    colour = SERIES[0] if one.tied else SERIES[1]
+    colour, sign = _LOOKS[_kind(one)]
     if not math.isnan(one.difference.lo):
         axes.plot([100 * one.difference.lo, 100 * one.difference.hi], [place, place], color=colour, lw=1.4)
     face = colour if one.tied else "none"
     axes.plot(
         [100 * one.difference.value],
         [place],
-        marker="o" if one.tied else "s",
+        marker=sign,
         mfc=face,
         mec=colour,
         ms=5,
@@ -65,11 +77,14 @@ def _whisker(axes: Any, place: int, one: Apart) -> None:
     )
 
 
-def _legend() -> tuple[list[Any], list[str]]:
+def _legend(kinds: set[str]) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    tied = Line2D([], [], color=SERIES[0], marker="o", ms=5)
-    told = Line2D([], [], color=SERIES[1], marker="s", mfc="none", ms=5)
-    words = ["tied", "not tied", f"worth paying nothing for (± {100 * TIE_BAND:.2f} points)"]
-    return [tied, told, Patch(facecolor=GRID, edgecolor=SOFT, linewidth=0.5)], words
+    shown = [kind for kind in _LOOKS if kind in kinds]
+    handles: list[Any] = [
+        Line2D([], [], color=_LOOKS[kind][0], marker=_LOOKS[kind][1], mfc=None if kind == TIED else "none", ms=5)
+        for kind in shown
+    ]
+    band = f"worth paying nothing for (± {100 * TIE_BAND:.2f} points)"
+    return [*handles, Patch(facecolor=GRID, edgecolor=SOFT, linewidth=0.5)], [*shown, band]

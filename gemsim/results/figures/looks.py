@@ -23,7 +23,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), "
 LETTER, SIGN = 4.6, 46.0  # points that a letter of a legend takes, and its sign with the gap
 MOST = len(SERIES)  # series that can be told apart
 
-_LOOKS: dict[str, Any] = {
+LOOKS: dict[str, Any] = {
     "figure.facecolor": PAPER,
     "savefig.facecolor": PAPER,
     "axes.facecolor": PAPER,
@@ -55,7 +55,7 @@ Pictures = tuple[bytes, bytes]  # SVG, PNG
 @contextmanager
 def sheet(width: float, height: float) -> Iterator[Figure]:
     """A figure of `width` x `height` inches in the looks of a report; draw and save it within."""
-    with canvas(width, height, **_LOOKS) as figure:
+    with canvas(width, height, **LOOKS) as figure:
         yield figure
 
 

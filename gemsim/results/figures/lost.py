@@ -15,10 +15,11 @@ LEAST = 0.005  # per cent that two decimals can tell from nothing
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """One design: its name, and the share of wall time of each category in the order in which they are stacked."""
+    """One design: its name, the share of wall time of each category, in the order of the bars, and of all."""
 
     title: str
     shares: Mapping[str, Interval]
+    total: Interval
 
 
 def lost_figure(designs: Sequence[Losses]) -> Pictures:
@@ -49,7 +50,7 @@ def _waterfall(axes: Any, design: Losses) -> None:
         start += value
     last = len(design.shares)
     axes.barh(last, start, height=0.62, color=SERIES[1], hatch="///", edgecolor=INK, linewidth=0)
-    axes.annotate(f"{start:.2f} %", (start, last), (4, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.annotate(_said(design.total), (start, last), (4, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(range(last + 1), [*design.shares, "all that is lost"])
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)

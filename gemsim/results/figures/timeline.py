@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsim.results.figures.canvas import canvas, png_of, svg_of
+from gemsim.results.figures.looks import GRID, INK, LOOKS
 from gemsim.results.ledger import LEDGER
 from gemsim.results.timeline import WORK, Event, Timeline
 
@@ -32,7 +33,7 @@ MARKS = {  # kinds of events -> how they are drawn: symbol, filled or not, words
     "kept": ("o", False, "stops the job, state kept"),
     "mild": ("|", True, "stops nobody"),
 }
-_INK, _DAY, _HOUR = "#1b1b1b", 86400.0, 3600.0
+_DAY, _HOUR = 86400.0, 3600.0
 
 
 def timeline_figure(timeline: Timeline) -> bytes:
@@ -49,7 +50,7 @@ def timeline_pictures(timeline: Timeline) -> tuple[bytes, bytes]:
     drawn += [(1.6, _shares), (0.5 + 0.23 * max(1, len(scopes)), _failures), (1.2, _lost_so_far)]
     drawn += [(0.9, _nodes)] if beside else []
     heights = [height for height, _ in drawn]
-    rules = {"axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 8, "axes.titlelocation": "left"}
+    rules = LOOKS | {"axes.grid": False, "axes.titlesize": 8, "font.size": 8}
     with canvas(9.4, 1.9 + 1.15 * sum(heights), **rules) as figure:
         axes = figure.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights})
         unit, name = (_DAY, "days") if timeline.wall > 2 * _DAY else (_HOUR, "hours")
@@ -95,7 +96,15 @@ def _shares(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set_title(f"time lost: share of each {1 / PIECES:.1%} of the run, in %")
     axes.set_ylim(0.0, None)
     if parts:
-        axes.legend(frameon=False, ncols=len(parts), fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+        axes.legend(
+            frameon=False,
+            ncols=len(parts),
+            fontsize=8,
+            handlelength=1.3,
+            columnspacing=1.1,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.0),
+        )
 
 
 def _lost(timeline: Timeline, column: str, edges: Floats) -> Floats:
@@ -153,14 +162,22 @@ def _failures(axes: Any, timeline: Timeline, unit: float) -> None:
         pixel = timeline.wall / FINE  # of many marks in one pixel one is drawn
         places = {(round(event.at / pixel), scopes.index(event.scope)): event.at / unit for event in some}
         x, y = list(places.values()), [scope for _, scope in places]
-        face = {"back": COLOURS["wasted"], "kept": COLOURS["recovery"], "mild": _INK}[kind]
+        face = {"back": COLOURS["wasted"], "kept": COLOURS["recovery"], "mild": INK}[kind]
         colour = {"c": face} if filled else {"facecolors": "none", "edgecolors": face}
         axes.scatter(x, y, marker=symbol, s=size, lw=0.8, label=f"{words} ({len(some):,})", **colour)
     axes.set_title("failures, by what they strike" if struck else "no failures")
     axes.set(yticks=range(len(scopes)), yticklabels=scopes, ylim=(-0.6, max(0.6, len(scopes) - 0.4)))
-    axes.grid(axis="y", lw=0.3, color="#cccccc")
+    axes.grid(axis="y", lw=0.3, color=GRID)
     if struck:
-        axes.legend(frameon=False, ncols=3, fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98))
+        axes.legend(
+            frameon=False,
+            ncols=3,
+            fontsize=8,
+            handlelength=1.3,
+            columnspacing=1.1,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 0.98),
+        )
 
 
 def _lost_so_far(axes: Any, timeline: Timeline, unit: float) -> None:
@@ -168,7 +185,7 @@ def _lost_so_far(axes: Any, timeline: Timeline, unit: float) -> None:
     if len(when) > FINE:
         even = np.linspace(0.0, timeline.wall, FINE)
         when, seconds = even, np.interp(even, when, seconds)
-    axes.plot(when / unit, seconds / _HOUR, color=_INK, lw=1.0)
+    axes.plot(when / unit, seconds / _HOUR, color=INK, lw=1.0)
     axes.fill_between(when / unit, 0.0, seconds / _HOUR, color=COLOURS[WORK], lw=0)
     axes.set_title("lost so far, hours: all that is not productive")
     axes.set_ylim(0.0, None)
@@ -197,4 +214,12 @@ def _nodes(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set_title("beside the job")
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0.0, None)
-    axes.legend(frameon=False, ncols=3, fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98))
+    axes.legend(
+        frameon=False,
+        ncols=3,
+        fontsize=8,
+        handlelength=1.3,
+        columnspacing=1.1,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 0.98),
+    )

@@ -12,6 +12,7 @@ from gemsim.study.drawn import drawn, winner
 from gemsim.study.heading import sources
 from gemsim.study.matrix import Block
 from gemsim.study.report.content import NUMERIC, Answer, Fact, Grid, Part, plain
+from gemsim.study.report.jobs import APART, grid_of, sentence_of
 from gemsim.study.report.view import View
 from gemsim.study.report.words import KINDS, LEVEL, UNKNOWN, ettr, form, known, range_text
 from gemsim.study.shares import percent
@@ -29,8 +30,10 @@ def answer_of(view: View) -> Answer:
         return Answer(NOTHING, "", (), (), ())
     if view.result.plan.jobs:
         return _of_drawn(view)
-    if view.fleet_decides:
-        sentence, why = view.fleets[0].text, [verdict(lead)]
+    if view.jobs:
+        return _of_jobs(view)
+    if view.fleet_decides:  # there is one design in each group: its verdict would be none
+        sentence, why = view.fleets[0].text, [f"{one.title.partition(' (')[0]}: {one.text}" for one in view.fleets[1:]]
     else:
         sentence, why = verdict(lead), advice(lead)[: 1 if lead.best is not None and len(lead.designs) > 1 else 0]
     said = [*why, *certainty(lead)]
@@ -40,7 +43,22 @@ def answer_of(view: View) -> Answer:
         why=said + (_elsewhere(view, lead) if len(view.groups) > 1 and not view.fleet_decides else []),
         facts=list(_facts(view, lead)),
         cautions=[f"Caution: {'; '.join(found)}."] if (found := cautions(view.rows)) else [],
-        groups=_groups(view),
+        groups=groups_of(view),
+    )
+
+
+def _of_jobs(view: View) -> Answer:
+    """Where systems stand beside each other: how they rank on each job."""
+    assert view.shown is not None
+    rows = list(view.rows)
+    facts = [_sample(view.shown), _costs(view.shown)]
+    return Answer(
+        sentence=sentence_of(view.jobs, rows),
+        about="",
+        why=[APART],
+        facts=facts,
+        cautions=[f"Caution: {'; '.join(found)}."] if (found := cautions(view.rows)) else [],
+        groups=grid_of(view.jobs, rows),
     )
 
 
@@ -89,12 +107,20 @@ def _facts(view: View, lead: Group) -> Iterator[Fact]:
     allowed = len(lead.allowed)
     if allowed > 1:
         yield Fact(
-            "Tied with the largest", f"{len(lead.choice.tied)} of {allowed}", "designs, paired on the same failures"
+            "Tied with the largest", f"{len(lead.choice.tied)} of {allowed}", _paired_on(len(lead.designs) - allowed)
         )
     yield Fact("Memory overhead", percent(row["memory_overhead"]), "of the GPU's memory")
     yield Fact("Step time", f"+{percent(row['step_overhead'], 3)}", "when nothing fails")
+    if known(row["wall_s_lo"]) and row["wall_s_lo"] < row["wall_s_hi"]:
+        low, high = (brief(row[f"wall_s_{end}"], "time") for end in ("lo", "hi"))
+        yield Fact("Wall time", brief(row["wall_s"], "time"), f"{LEVEL}: {low} to {high}, until the work is done")
     yield _sample(row)
     yield _costs(row)
+
+
+def _paired_on(excluded: int) -> str:
+    left = f"; {excluded} more do not meet the requirement" if excluded else ""
+    return f"designs, paired on the same failures{left}"
 
 
 def _closed_form(row: Row) -> Fact:
@@ -115,22 +141,23 @@ def _sample(row: Row) -> Fact:
 
 def _costs(row: Row) -> Fact:
     if not row["profile"]:
-        return Fact("Speed of coding", "none", "no calibration profile is used")
+        return Fact("Costs", "none", "no calibration profile is used")
     profile = str(row["profile"]).partition("#")[0].partition("/")[0]
     kind = ("modelled", f"not measured: {profile}") if row["modelled"] else ("measured", profile)
-    return Fact("Speed of coding", *kind)
+    return Fact("Costs", *kind)
 
 
-def _groups(view: View) -> Grid | None:
+def groups_of(view: View, most: int = SHOWN_GROUPS) -> Grid | None:
     """How each group stands, where there are several."""
     known_groups = [(group, title) for group, title in zip(view.groups, view.titles, strict=True) if group.designs]
     if len(known_groups) < 2:
         return None
-    rows = [[title, *_standing(group)] for group, title in known_groups[:SHOWN_GROUPS]]
-    more = len(known_groups) - SHOWN_GROUPS
+    rows = [[title, *_standing(group)] for group, title in known_groups[:most]]
+    more = len(known_groups) - most
     headings = ("group", "best design", f"ETTR, {LEVEL}", "closed form", "tied", "memory", "step time")
     notes = [f"{more} more groups below and in summary.csv."] if more > 0 else []
-    return Grid("The best design of each group", headings, ("", "", *[NUMERIC] * 5), [Part("", rows)], notes)
+    caption = "The fleets, each with its design" if view.fleet_decides else "The best design of each group"
+    return Grid(caption, headings, ("", "", *[NUMERIC] * 5), [Part("", rows)], notes)
 
 
 def _standing(group: Group) -> list[str]:

@@ -62,12 +62,24 @@ def settings(points: Sequence[Point], *taken: str | None) -> Mapping[int, Key]:
     """By index of each point, all that it varies beside the axes `taken` and what moves with them."""
     paths = [path for path in (VARIANT, *points[0].columns) if path not in taken]
     rest = [path for path in paths if len(values(points, path)) > 1 and not follows(points, path, *taken)]
+    known = _held_by(points, *taken)
     keys = {}
     for point in points:
         own = [(path, str(value(point, path))) for path in rest if value(point, path) != ""]
-        held = [one for one in point.group if one[0] not in point.columns and one[0] not in taken]
+        held = [one for one in point.group if one[0] not in point.columns and one[0] not in (*taken, *known)]
         keys[point.index] = tuple(own + [one for one in held if one[0] not in rest])
     return keys
+
+
+def _held_by(points: Sequence[Point], *others: str | None) -> set[str]:
+    """What groups hold that is no axis, and that is known from the values on others: a variant that writes it."""
+    paths = {path for point in points for path, _ in point.group}
+    seen: dict[str, dict[tuple[str, ...], set[str]]] = {path: {} for path in paths}
+    for point in points:
+        key, group = tuple(str(value(point, other)) for other in others if other), dict(point.group)
+        for path in paths:
+            seen[path].setdefault(key, set()).add(group.get(path, ""))
+    return {path for path, own in seen.items() if all(len(held) == 1 for held in own.values())}
 
 
 def text(raw: Any) -> str:

@@ -51,10 +51,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture: its file name, title, one sentence on what is seen (also for who cannot see it), and the two files.
-
-    `own_colours`: drawn elsewhere, so a page in the dark shows it on light paper.
-    """
+    """A picture: its file name, title, one sentence on what is seen (also for who cannot see it), and the two files."""
 
     name: str
     title: str
@@ -62,7 +59,6 @@ class Figure:
     svg: bytes = field(repr=False)
     png: bytes = field(repr=False)
     wide: bool = False
-    own_colours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +106,7 @@ class Report:
     left: Sequence[Left]
     origin: Origin
     missing: Sequence[str] = ()  # what failed, is infeasible or has not run
+    halted: str = ""  # how far a sweep is that was stopped
     version: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
 

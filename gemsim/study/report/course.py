@@ -38,7 +38,7 @@ def course(view: View) -> Figure | Left:
         f"Replication {number} of {name}, the one nearest to the mean: {run['failures'][number]:,.0f} failures in "
         f"{brief(wall, 'time')}, ETTR {productive / wall:.4f}. gemsim timeline says what happened, event by event."
     )
-    return Figure("timeline", title, seen, svg, png, wide=True, own_colours=True)
+    return Figure("timeline", title, seen, svg, png, wide=True)
 
 
 def _typical(ettr: Floats) -> int:

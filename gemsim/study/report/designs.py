@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemsim.results.summary import Row
+from gemsim.results.summary import Row, meets
 from gemsim.study.advice import Group, pages
 from gemsim.study.report.content import NUMERIC, Grid, Part
 from gemsim.study.report.view import View
@@ -44,7 +44,8 @@ def _every(group: Group) -> Iterator[tuple[str, Row]]:
 
 def _line(view: View, group: Group, mark: str, row: Row, *, large: bool) -> list[str]:
     name = group.name(row) if large else group.label(row)
-    told = f" ({MARKS[mark]})" if mark else ""
+    excluded = row["ettr"] is not None and not meets(row, group.require)
+    told = f" ({MARKS[mark]})" if mark else " (does not meet the requirement)" if excluded else ""
     if row["ettr"] is None:
         return [f"{name}{told}", _without(view, row), *[""] * (len(HEADINGS) - 2)]
     return [

@@ -9,15 +9,17 @@ from typing import Any
 from gemsim.results.estimate import Interval
 from gemsim.results.figures.curves import Curve, Panel, curves_figure
 from gemsim.results.figures.heat import Field, heat_figure
-from gemsim.results.summary import Point
+from gemsim.results.summary import Point, meets
 from gemsim.study.design import short_names, size_of
 from gemsim.study.report import axes
 from gemsim.study.report.content import Figure, Left
 from gemsim.study.report.view import View
-from gemsim.study.report.words import LEVEL, interval, known
+from gemsim.study.report.words import KINDS, LEVEL, interval, known
+from gemsim.study.shares import hundredths
 from gemsim.study.titles import said
 
 MOST_PANELS = 4
+SAME = " Designs of one group ran on the same failures: how far they are apart is known better than the bands tell."
 MOST_FLATS = 2  # designs without the axis that are drawn across a panel
 LEAST_CELLS, MOST_ROWS, MOST_COLUMNS = 4, 24, 18
 
@@ -40,18 +42,28 @@ def _curves(view: View, panels: Sequence[Panel], across: str, hue: str | None) -
     x, by = names[across], "" if hue is None else f", a line for each {names[hue]}"
     raws = axes.values(view.simulated, across)
     ticks = sorted({(place, axes.text(raw)) for raw in raws if (place := _place(raw)) is not None})
-    pictures = curves_figure(panels[:MOST_PANELS], across=_axis(x), upward="ETTR", ticks=ticks)
+    pictures = curves_figure(panels[:MOST_PANELS], across=_axis(x), upward="ETTR", ticks=ticks, form=_form(view))
     spread = any(known(view.rows[point.index]["ettr_lo"]) for point in view.simulated)
     band = f"bands: {LEVEL} intervals" if spread else "one replication: no intervals"
-    seen = f"ETTR over {x}{by}: markers simulated ({band}), dashed lines the closed form. {_span(panels)}"
+    seen = f"ETTR over {x}{by}: filled markers simulated ({band}), hollow ones the {_form(view)}. {_span(panels)}{SAME}"
     left = [seen, *_left_out(view, panels, across)]
     return Figure("ettr", f"ETTR over {x}", " ".join(left), *pictures, wide=len(panels) > 1)
+
+
+def _form(view: View) -> str:
+    """The closed form with its kind, or the kinds that there are."""
+    found = [row["analytic_kind"] for row in view.rows if row["ettr"] is not None and known(row["ettr_analytic"])]
+    kinds = [KINDS.get(kind, str(kind)) for kind in dict.fromkeys(found)]
+    return f"closed form ({' or '.join(kinds)})" if kinds else "closed form (none here)"
 
 
 def _left_out(view: View, panels: Sequence[Panel], across: str) -> Iterator[str]:
     """What the picture has no room for."""
     if len(panels) > MOST_PANELS:
         yield f"{len(panels) - MOST_PANELS} more panels are left out; summary.csv has them."
+    bare = {point.id for point in view.simulated if not known(view.rows[point.index]["ettr_analytic"])}
+    if bare:
+        yield f"{len(bare)} of all designs have no closed form."
     without = {point.id for point in view.simulated if axes.value(point, across) == ""}
     if without and not any(panel.flats for panel in panels):
         yield f"{len(without)} designs that have no such axis are not drawn here."
@@ -118,7 +130,12 @@ def _names(view: View) -> Mapping[str, str]:
 
 def _axis(name: str) -> str:
     """A swept key as the name of an axis, with its unit where the field has one."""
-    units = {"k": "k, data shards of a stripe", "cadence": "cadence, steps between encodes", "gpus": "GPUs of the job"}
+    units = {
+        "k": "k, data shards of a stripe",
+        "cadence": "cadence, steps between encodes",
+        "gpus": "GPUs of the job",
+        "spare_nodes": "spare nodes",
+    }
     return units.get(name, name)
 
 
@@ -145,10 +162,11 @@ def heat(view: View) -> Figure | Left:
         columns=(_axis(names[across]), [axes.text(raw) for raw in columns]), what="points of ETTR to the largest",
     )  # fmt: skip
     left = f" {len(fields) - MOST_PANELS} more maps are left out." if len(fields) > MOST_PANELS else ""
+    out = ", × does not meet the requirement" if any(" ×" in line for one in fields for line in one.marks) else ""
     low = min(v for field in fields for line in field.values for v in line if not math.isnan(v))
     seen = (
         f"ETTR of each {names[down]} and {names[across]} less the largest of its group, in points (paired, on the same "
-        f"failures): from {low:.2f} to 0.00. * best, = tied with the largest.{left}"
+        f"failures): from {hundredths(low / 100.0)} to 0.00. * best, = tied with the largest{out}.{left}"
     )
     return Figure("heat", f"ETTR over {names[down]} and {names[across]}", seen, *pictures, wide=True)
 
@@ -195,4 +213,5 @@ def _cell(view: View, points: Sequence[Point], down: tuple[str, Any], across: tu
     index = next(iter(found.values())).index
     row = view.rows[index]
     number = 100.0 * row["ettr_diff"]
-    return (0.0 if abs(number) < 0.005 else number), " *" if row["best"] else " =" if row["tied"] else ""
+    mark = " *" if row["best"] else " =" if row["tied"] else "" if meets(row, view.result.plan.require) else " ×"
+    return (0.0 if abs(number) < 0.005 else number), mark

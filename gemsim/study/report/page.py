@@ -13,7 +13,7 @@ from gemsim.study.labels import label
 from gemsim.study.matrix import Block, matrices
 from gemsim.study.money import bills
 from gemsim.study.ranking import rankings
-from gemsim.study.report.answer import answer_of, drawn_blocks
+from gemsim.study.report.answer import answer_of, drawn_blocks, groups_of
 from gemsim.study.report.content import Figure, Grid, Left, Report, Told, plain
 from gemsim.study.report.course import course
 from gemsim.study.report.designs import designs_of
@@ -27,6 +27,7 @@ from gemsim.study.terminal import extrapolated, infeasible, told
 FIGURES = (curves, lost, front, apart, heat, course, roofline)  # in the order of the page
 MOST_TOLD = 12  # groups of which everything is said
 MOST_BLOCKS = 12
+MOST_GROUPS = 40
 MOST_FAILED = 20
 
 
@@ -38,6 +39,7 @@ def report_of(folder: Path) -> Report:
         title=str(view.result.plan.facts.get("title", "A sweep")),
         counted=counted(view.result),
         answer=answer_of(view),
+        halted="" if view.far is None else view.far.text,
         designs=designs_of(view) if view.lead is not None else None,
         told=list(_told(view)),
         blocks=list(_blocks(view)),
@@ -82,6 +84,8 @@ def _blocks(view: View) -> Iterator[Grid]:
         yield from [plain(one.table, one.title) for one in drawn_blocks(view) if one.table is not None][1:]
         return
     found = [_with_text(one.title, one.text, plain(one.table, one.title)) for one in view.fleets]
+    stand = groups_of(view, MOST_GROUPS) if view.jobs else None
+    found += [] if stand is None else [stand]
     blocks: list[Block] = [*rankings(view.groups, view.result.summary), *matrices(view.groups, view.titles)]
     found += [plain(block.table, block.title) for block in blocks if block.table is not None]
     yield from found[:MOST_BLOCKS]

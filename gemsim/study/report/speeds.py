@@ -25,6 +25,8 @@ def roofline(view: View) -> Figure | Left:
     names = list(dict.fromkeys(str(row["profile"]) for row in view.rows if row["profile"]))
     if not names:
         return Left(title, "no design rests on a calibration profile")
+    if not _coded(view):
+        return Left(title, "no design holds a code")
     asked = names[0].partition("#")[0]
     try:
         known = {one.id: one for one in (load_profile(asked), load_profile(f"{asked}{STRICT}"))}
@@ -47,6 +49,13 @@ def roofline(view: View) -> Figure | Left:
             lines, copy=profile.copy_bandwidth, swept=swept,
         ), wide=True,
     )  # fmt: skip
+
+
+def _coded(view: View) -> bool:
+    """Whether a design may hold a code: one of GPU memory costs some, one elsewhere has no burst to tell."""
+    rows = [row for row in view.rows if row["feasible"]]
+    swept = _swept(view, ".k") or any(m > 0 for m in _swept(view, ".m"))
+    return bool(swept) or any(row["memory_overhead"] or row["survivable_burst_pages"] is None for row in rows)
 
 
 def _kind(profile: Profile) -> str:

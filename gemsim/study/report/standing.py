@@ -11,7 +11,7 @@ from gemsim.results.figures.front import Cost, front_figure
 from gemsim.results.figures.looks import MOST
 from gemsim.results.figures.lost import Losses, lost_figure
 from gemsim.results.ledger import LEDGER
-from gemsim.results.summary import ROUNDING, Row
+from gemsim.results.summary import ROUNDING, Row, meets
 from gemsim.study.advice import Group
 from gemsim.study.report import axes
 from gemsim.study.report.content import Figure, Left
@@ -47,7 +47,7 @@ def lost(view: View) -> Figure | Left:
     if not kept:
         return Left(title, "no time was lost")
     losses = [
-        Losses(view.lead.name(row), {NAMES[name]: own[name] for name in kept})
+        Losses(view.lead.name(row), {NAMES[name]: own[name] for name in kept}, _all_lost(view.runs[row["point"]]))
         for row, own in zip(pair, shares, strict=True)
     ]
     largest = sorted(kept, key=lambda name: -shares[0][name].value)[:2]
@@ -77,6 +77,11 @@ def _shares(run: Mapping[str, Floats]) -> dict[str, Interval]:
         share = mean_interval(run[f"{name}_s"] / run["wall_s"])
         found[name] = share if abs(share.value) > ROUNDING else Interval(0.0, 0.0, 0.0)
     return found
+
+
+def _all_lost(run: Mapping[str, Floats]) -> Interval:
+    """The share of wall time that is not productive: the sum of the others, with an interval of its own."""
+    return mean_interval(1.0 - run["productive_s"] / run["wall_s"])
 
 
 def front(view: View) -> Figure | Left:
@@ -152,7 +157,12 @@ def apart(view: View) -> Figure | Left:
         return Left(title, "no design meets the requirement, so there is none to compare with")
     names, differences, tied, reference, best = found
     chosen = "" if best is None else names[best]
-    others = [Apart(names[i], apart, i in tied) for i, apart in differences.items() if i != reference]
+    require = view.result.plan.require
+    others = [
+        Apart(names[i], apart, i in tied, meets(view.rows[i], require))
+        for i, apart in differences.items()
+        if i != reference
+    ]
     if not others:
         return Left(title, "one design only")
     others.sort(key=lambda one: -one.difference.value)
@@ -197,9 +207,11 @@ def _apart_seen(others: Sequence[Apart], reference: str, where: str, left: int) 
     bars = "one replication gives no interval" if none else f"bars are {LEVEL} intervals of the paired difference"
     farthest = points_of(abs(others[-1].difference.value))
     more = f" {left} more are in summary.csv." if left else ""
+    allowed = sum(one.allowed for one in others)
+    out = f" ({len(others) - allowed} more do not meet the requirement)" if allowed < len(others) else ""
     return (
-        f"ETTR less that of {reference}{f' ({where})' if where else ''}, on the same failures: {tied} of {len(others)} "
-        f"others are tied with it, the farthest is {farthest} away; {bars}.{more}"
+        f"ETTR less that of {reference}{f' ({where})' if where else ''}, on the same failures: {tied} of {allowed} "
+        f"others are tied with it{out}, the farthest is {farthest} away; {bars}.{more}"
     )
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from gemsim.results.choice import Choice
 from gemsim.results.estimate import Floats
 from gemsim.results.rows import RowStore
 from gemsim.results.runs import by_design
 from gemsim.results.summary import Point, Row
 from gemsim.study.advice import Group
+from gemsim.study.ranking import spread
 from gemsim.study.reopen import reopen
+from gemsim.study.report.halfway import Halfway, halfway
 from gemsim.study.spares import Answer, fleets
 from gemsim.study.sweep import SweepResult
 from gemsim.study.terminal import fleet_decides, groups_of
@@ -22,8 +25,9 @@ from gemsim.study.titles import titles_of
 class View:
     """A sweep with what every part of its report asks for.
 
-    `lead` is the group of the first screen: the first with a design that was simulated, or where the fleet decides the
-    group of the one to take. It is None where nothing was simulated.
+    `lead` is the group of the first screen: the first with a design that was simulated; where the fleet decides the
+    group of the one to take, and where systems are ranked on `jobs` that of the largest of the first job. It is None
+    where nothing was simulated.
     """
 
     result: SweepResult
@@ -33,6 +37,8 @@ class View:
     fleet_decides: bool
     lead: Group | None
     runs: Mapping[str, Mapping[str, Floats]]
+    jobs: Mapping[str, Choice] = field(default_factory=dict)  # whose designs lie in several groups
+    far: Halfway | None = None  # of a sweep that was stopped
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -41,7 +47,12 @@ class View:
 
     @property
     def shown(self) -> Row | None:
-        """The row that the first screen is about: the best of the lead, or where none is best its largest ETTR."""
+        """The row that the first screen is about: the best of the lead, or where none is best its largest ETTR.
+
+        Where systems are ranked, the largest of the first job.
+        """
+        if self.jobs:
+            return self.rows[_largest(self.jobs)]
         return None if self.lead is None else self.lead.best or self.lead.reference
 
     @property
@@ -56,12 +67,21 @@ class View:
 
 def view_of(folder: Path) -> View:
     """Read a folder. ResultsError where it holds no sweep of this version."""
-    result = reopen(folder)
+    result, far = halfway(reopen(folder))
     groups = groups_of(result)
     answers = list(fleets(groups, result.summary))
     alone = any(group.designs for group in groups) and fleet_decides(groups, answers)
-    lead = _lead(groups, answers[0].taken if alone else None)
-    return View(result, groups, titles_of(groups), answers, alone, lead, _runs(result))
+    jobs = {} if alone or result.plan.jobs else spread(groups, result.summary)
+    taken = answers[0].taken if alone else _largest(jobs) if jobs else None
+    lead = _lead(groups, taken)
+    return View(result, groups, titles_of(groups), answers, alone, lead, _runs(result), jobs, far)
+
+
+def _largest(jobs: Mapping[str, Choice]) -> int:
+    """The index of the largest ETTR of the first job."""
+    index = next(iter(jobs.values())).reference
+    assert index is not None
+    return index
 
 
 def _runs(result: SweepResult) -> dict[str, dict[str, Floats]]:

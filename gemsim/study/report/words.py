@@ -61,5 +61,12 @@ def count(row: Row, name: str) -> str:
     """A mean count with its interval below it."""
     if not known(row[name]):
         return UNKNOWN
-    span = "" if not known(row.get(f"{name}_lo")) else f"{row[f'{name}_lo']:.3g} to {row[f'{name}_hi']:.3g}"
-    return under(f"{row[name]:.4g}", span)
+    low, high = row.get(f"{name}_lo"), row.get(f"{name}_hi")
+    span = f"{_plain(low, 3)} to {_plain(high, 3)}" if low is not None and high is not None and known(low) else ""
+    return under(_plain(row[name], 4), span)
+
+
+def _plain(number: float, digits: int) -> str:
+    """Significant digits, and whole numbers from a thousand on: no powers of ten."""
+    text = f"{number:.{digits}g}"
+    return f"{number:,.0f}" if "e+" in text or number >= 1000.0 else text

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 from gemsim.results.figures.looks import GRID, INK, PAPER, SERIES, SOFT
+from gemsim.results.figures.timeline import COLOURS
 from gemsim.results.folder import write_bytes, write_text
+from gemsim.results.timeline import WORK
 from gemsim.study.report.content import Report
 
 SMALLEST, LARGEST = 1.1, 1.5  # CSS pixels for a point of a figure: its 9 points stay between 10 and 14 pixels
@@ -14,6 +16,9 @@ PAGE, FIGURES = "report.html", "figures"
 _VARIABLES = {INK: "ink", SOFT: "soft", GRID: "grid", PAPER: "paper"} | {
     colour: f"series-{place}" for place, colour in enumerate(SERIES)
 }
+_VARIABLES |= {
+    COLOURS[name]: name for name in (WORK, "waiting", "other")
+}  # those that the dark would swallow, or glare
 
 
 def write_report(report: Report, folder: Path) -> Path:
@@ -34,16 +39,13 @@ def html_of(report: Report) -> str:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    pictures = {
-        figure.name: Markup(inline(figure.svg.decode(), figure.name, own_colours=figure.own_colours))
-        for figure in report.figures
-    }
+    pictures = {figure.name: Markup(inline(figure.svg.decode(), figure.name)) for figure in report.figures}
     style = Markup(loader.get_source(environment, "report.css")[0])
     page = environment.get_template("report.html").render(report=report, pictures=pictures, style=style)
     return re.sub(r"\n\s*\n+", "\n", page)
 
 
-def inline(svg: str, name: str, *, own_colours: bool = False) -> str:
+def inline(svg: str, name: str) -> str:
     """An SVG file as a part of a page: no preamble, its ids its own, its size that of its box, colours of the page."""
     start = svg.index("<svg")
     text = re.sub(r"<metadata>.*?</metadata>", "", svg[start:], flags=re.DOTALL)
@@ -58,8 +60,6 @@ def inline(svg: str, name: str, *, own_colours: bool = False) -> str:
     kept = re.sub(r'\s(width|height)="[^"]*"', "", opening)[:-1]
     words = f'{kept} {box} aria-labelledby="{name}-seen" role="img" focusable="false">'
     text = words + text[len(opening) :]
-    if own_colours:
-        return text
     for colour, variable in _VARIABLES.items():
         text = re.sub(re.escape(colour), f"var(--{variable})", text, flags=re.IGNORECASE)
     return text
