@@ -18,9 +18,11 @@ from typing import Any
 
 import gemsim
 from gemsim.errors import ResultsError
+from gemsim.files import read_file
 from gemsim.results.folder import write_text
 
 RUNNING, ENDED, STOPPED, KILLED, FAILED = "running", "ended", "stopped", "killed", "failed"
+LARGEST_LIST = 100_000_000  # bytes that are read of a list of runs, or of failures
 _TOLD = ("when", "ended", "outcome", "rows_before", "rows_added", "found")
 _SOFTWARE = ("folder", "command", "host", "process", "gemsim", "python", "packages")
 _PACKAGES = ("numpy", "scipy", "simpy", "pyarrow")
@@ -68,12 +70,12 @@ def recorded(path: Path, facts: Mapping[str, Any], *, rows: int, count: Callable
 def runs_of(path: Path) -> list[dict[str, Any]]:
     """The runs listed in `path`, oldest first; nothing where there is none. ResultsError if it cannot be read."""
     try:
-        runs = json.loads(path.read_bytes())["runs"]
+        runs = json.loads(read_file(path, most=LARGEST_LIST))["runs"]
         if not all(isinstance(run, dict) for run in runs):
             raise TypeError("a run is no mapping")
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
         todo = "mend it or move it away (the rows carry their seed and design themselves) and run again"
         raise ResultsError(f"{path}: is no list of runs ({reason}); {todo}") from error

@@ -5,6 +5,7 @@ All of it follows from the rows, so a run that is stopped here loses nothing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,11 @@ INCOMPLETE = "incomplete"  # the first word of why a design is shown without num
 def error_file(id_: str) -> str:
     """Where in the folder the traceback of a design lies."""
     return f"errors/{id_[:16]}.txt"
+
+
+def is_error(name: str) -> bool:
+    """Whether a sweep writes a file of this name within its folder: a traceback, or the list of all that failed."""
+    return name == FAILED or re.fullmatch(r"errors/[\w-]{1,16}\.txt", name) is not None
 
 
 def conclude(

@@ -19,6 +19,23 @@ from gemsim.study.progress import Reporter
 DESIGN_HASH = "design_hash"  # in the provenance: what decides designs and rows
 
 
+WRITTEN = ("study.yaml", "source.yaml", "summary.csv", "costs.csv", "errors")  # what a sweep replaces or clears away
+
+
+def refuse_foreign(folder: Path) -> None:
+    """ResultsError if `folder` holds a file of a name that a sweep writes and no sweep was ever made there.
+
+    So that `--out .` in the folder of a study called study.yaml does not write over it. The list of runs stands before
+    anything else is written, and rows last if it is moved away.
+    """
+    if (folder / "provenance.json").exists() or (folder / "rows").exists():
+        return
+    others = [name for name in WRITTEN if (folder / name).exists()]
+    if others:
+        what = f"{folder}: holds {', '.join(others)}, which no sweep made there and this one would replace"
+        raise ResultsError(f"{what}; give --out another folder, or move that away")
+
+
 def held(store: RowStore, folder: Path, seed: int) -> pa.Table:
     """The rows in `folder`. ResultsError if they cannot be read, contradict each other or have another seed."""
     table = store.read()

@@ -21,7 +21,7 @@ from gemsim.results.folder import locked, write_bytes
 from gemsim.results.rows import RowStore, each_once, keys_of
 from gemsim.results.summary import Point
 from gemsim.study.conclude import conclude, error_file
-from gemsim.study.held import DESIGN_HASH, same_run
+from gemsim.study.held import DESIGN_HASH, refuse_foreign, same_run
 from gemsim.study.plan import MODEL
 from gemsim.study.points import realise
 from gemsim.study.progress import Reporter
@@ -55,6 +55,7 @@ def merge(folders: Sequence[Path], out: Path, *, report: Reporter) -> SweepResul
     for one in sources:
         refuse_strangers(one.folder, points, set(one.table["point"].unique().to_pylist()))
     with locked(out):
+        refuse_foreign(out)
         result = _into(sources, out, plan, points)
     rows = sum(len(one.table) for one in sources)
     report.say(f"merged {rows} rows from {len(sources)} folders: {result.added} of them are new in {out}")

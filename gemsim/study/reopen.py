@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gemsim.errors import ResultsError
-from gemsim.results.provenance import runs_of
+from gemsim.errors import ResultsError, printable
+from gemsim.files import read_file
+from gemsim.results.provenance import LARGEST_LIST, runs_of
 from gemsim.results.rows import RowStore
 from gemsim.results.summary import Point, summarise
 from gemsim.spec.loading import parse_study
-from gemsim.study.conclude import FAILED, incomplete
+from gemsim.spec.yaml import LARGEST
+from gemsim.study.conclude import FAILED, error_file, incomplete, is_error
 from gemsim.study.plan import MODEL, plan
 from gemsim.study.points import realise
 from gemsim.study.stopping import ends_of
@@ -47,7 +49,7 @@ def plan_of(folder: Path) -> Plan:
     """What the last run in `folder` was asked for, from the study it keeps. ResultsError if there is none."""
     runs = runs_of(folder / "provenance.json")
     try:
-        content = (folder / SOURCE).read_bytes()
+        content = read_file(folder / SOURCE, most=LARGEST)
     except OSError as error:
         raise ResultsError(f"{folder}: holds no sweep ({SOURCE}: {error.strerror}); {AGAIN}") from error
     if not runs or not content:
@@ -72,12 +74,16 @@ def _recorded(run: Any) -> bool:
 
 
 def failed_in(folder: Path) -> Mapping[str, str]:
-    """Scenario id to what went wrong in the last run in `folder`."""
+    """Scenario id to what went wrong in the last run in `folder`, as text on one line that steers no terminal.
+
+    An id names a file too, so what could be no id (a path that leads elsewhere) is none.
+    """
     try:
-        found: Any = json.loads((folder / FAILED).read_text())
-    except (OSError, ValueError):  # absent: nothing failed
+        found: Any = json.loads(read_file(folder / FAILED, most=LARGEST_LIST))
+    except (OSError, ValueError, RecursionError):  # absent: nothing failed
         return {}
-    return {id_: str(why) for id_, why in found.items()} if isinstance(found, dict) else {}
+    known = found if isinstance(found, dict) else {}
+    return {id_: printable(str(why), keep="") for id_, why in known.items() if is_error(error_file(id_))}
 
 
 def refuse_strangers(folder: Path, points: Sequence[Point], held: set[str]) -> None:

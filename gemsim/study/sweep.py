@@ -16,10 +16,10 @@ from gemsim.results.folder import locked, write_bytes, write_text, writing
 from gemsim.results.rows import RowStore
 from gemsim.results.summary import Point, Require, Summary
 from gemsim.study.collect import Collector, stoppable
-from gemsim.study.conclude import conclude
+from gemsim.study.conclude import conclude, is_error
 from gemsim.study.design import DesignPoint
 from gemsim.study.executors import local
-from gemsim.study.held import held, listed
+from gemsim.study.held import held, listed, refuse_foreign
 from gemsim.study.points import Model, realise
 from gemsim.study.progress import Reporter
 from gemsim.study.rounds import Rounds
@@ -85,6 +85,7 @@ def sweep(
         report.say("what the inputs leave open: the closed form over draws of them")
         points = plan.inputs(points, plan.designs)
     with locked(folder) as hold:
+        refuse_foreign(folder)
         store = RowStore(folder / "rows")
         table = held(store, folder, plan.seed)  # refused before anything is changed
         rule = plain(plan.replications) if plan.rule is None or shard != (1, 1) else plan.rule  # a share cannot judge
@@ -152,7 +153,8 @@ def facts_asked(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
 
 
 def forget_errors(folder: Path) -> None:
-    """What failed is tried again, so its old tracebacks say nothing any more."""
+    """What failed is tried again, so its old tracebacks say nothing any more. What is not of a sweep stays."""
     with writing(folder):
-        for old in (*folder.glob("*.txt"), *folder.glob("*.json")):
-            old.unlink()
+        for old in folder.iterdir() if folder.is_dir() else ():
+            if is_error(f"{folder.name}/{old.name}"):
+                old.unlink()

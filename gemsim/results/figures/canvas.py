@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A fixed salt here and no date below: nothing in the file but what is drawn. Text stays text.
-_RULES: Any = {"svg.hashsalt": "gemsim", "svg.fonttype": "none", "font.size": 8}
+# A name from a study is text, whatever signs it has. A fixed salt here and no date below: nothing in the file but what is drawn. Text stays text.
+_RULES: Any = {"svg.hashsalt": "gemsim", "svg.fonttype": "none", "text.parse_math": False, "font.size": 8}
 
 
 @contextmanager

@@ -46,7 +46,6 @@ LOOKS: dict[str, Any] = {
     "legend.frameon": False,
     "font.size": 9,
     "axes.formatter.useoffset": False,
-    "text.parse_math": False,  # a name from a study is text, whatever signs it has
 }
 
 Pictures = tuple[bytes, bytes]  # SVG, PNG

@@ -36,13 +36,8 @@ MARKS = {  # kinds of events -> how they are drawn: symbol, filled or not, words
 _DAY, _HOUR = 86400.0, 3600.0
 
 
-def timeline_figure(timeline: Timeline) -> bytes:
-    """One run as SVG, about 900 px wide."""
-    return timeline_pictures(timeline)[0]
-
-
 def timeline_pictures(timeline: Timeline) -> tuple[bytes, bytes]:
-    """One run as (SVG, PNG)."""
+    """One run as (SVG, PNG), about 900 px wide."""
     scopes = _scopes(timeline)
     beside = len(timeline.pools) > 1 or bool(timeline.of("out"))
     one_by_one = len(timeline.spans) <= ONE_BY_ONE

@@ -19,7 +19,8 @@ def origin_of(view: View) -> Origin:
     plan, folder = view.result.plan, view.result.folder
     runs = runs_of(folder / "provenance.json")
     last: Mapping[str, Any] = runs[-1] if runs else {}
-    packages = ", ".join(f"{name} {version}" for name, version in dict(last.get("packages", {})).items())
+    known = last.get("packages")
+    packages = ", ".join(f"{name} {version}" for name, version in (known if isinstance(known, dict) else {}).items())
     facts = [
         ("study", f"{last.get('study', '')}{' (its quick form)' if plan.facts.get('quick') else ''}"),
         ("hash of the resolved study", str(plan.facts.get("study_hash", ""))),
