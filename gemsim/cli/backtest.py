@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -43,6 +42,7 @@ def backtest(
     CSV: see docs/decide.md. PATH=VALUE chooses the design point that the job of the log is (variant=NAME among those
     of compare), or changes what is not swept.
     """
+    from gemsim.cli.sweep import width
     from gemsim.results.folder import json_text, write_text
     from gemsim.spec.loading import load_study
     from gemsim.study.backtest.page import render
@@ -55,7 +55,6 @@ def backtest(
     found = run(loaded, log, share=split, runs=runs, seed=seed, design=design.assignments)
     if file is not None:
         write_text(file, json_text(as_object(found)))
-    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
     title = ": ".join(one for one in (loaded.spec.title, design.variant, " ".join(choice)) if one)
-    click.echo(render(found, title=title, width=width, styled=sys.stdout.isatty()), nl=False)
+    click.echo(render(found, title=title, width=width(), styled=sys.stdout.isatty()), nl=False)
     return DONE

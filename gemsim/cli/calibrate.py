@@ -115,7 +115,7 @@ def _read(path: Path) -> dict[str, Any]:
         data = json.loads(read_file(path, most=LARGEST))
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProfileError(f"{path}: not JSON ({error})") from error
     if not isinstance(data, dict):
         raise ProfileError(f"{path}: not the output of gemsim_kernels.bench")

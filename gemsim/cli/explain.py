@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -40,6 +39,7 @@ def explain(
 
     PATH=VALUE chooses among the design points (variant=NAME among those of compare), or changes what is not swept.
     """
+    from gemsim.cli.sweep import width
     from gemsim.results.folder import json_text, write_text
     from gemsim.spec.loading import load_study
     from gemsim.study.choosing import choose_point
@@ -52,5 +52,4 @@ def explain(
     found = explained(loaded, design, seed=seed, replications=replications)
     if out is not None:
         write_text(out, json_text(as_data(found)))
-    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
-    click.echo(render(found, width=width, styled=sys.stdout.isatty()), nl=False)
+    click.echo(render(found, width=width(), styled=sys.stdout.isatty()), nl=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -40,6 +39,7 @@ def recommend(
     The closed form screens every point, the engine confirms the best and the front on the same failures. The folder
     keeps the replications, so a repeat goes on where it was, and recommend.json has every number.
     """
+    from gemsim.cli.sweep import width
     from gemsim.spec.loading import load_study
     from gemsim.study.machine import cpus
     from gemsim.study.plan import MODEL, default_folder, plan
@@ -60,8 +60,7 @@ def recommend(
         answer = run(
             loaded, TOOLS, MODEL, base, folder, jobs=jobs or cpus(), report=report, number=confirm or CONFIRMED
         )
-    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
-    click.echo(render(answer, width=width, styled=sys.stdout.isatty()), nl=False)
+    click.echo(render(answer, width=width(), styled=sys.stdout.isatty()), nl=False)
     rows = "" if answer.verdict is None else ", rows/ (every replication), summary.csv"
     click.echo(f"Files in {folder}: recommend.json (all of this, and more){rows}.")
     if answer.choice is None:

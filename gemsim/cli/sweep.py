@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gemsim.spec.loading import LoadedStudy
     from gemsim.study.sweep import SweepResult
 
+MOST_DIGITS = 9  # of a number of shares
+
 EXAMPLES = """\b
 Examples:
   gemsim sweep --example widths --quick
@@ -51,8 +53,9 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[int, int]:
     """I/N as two numbers."""
     share, slash, of = text.partition("/")
-    if not (slash and share.isdecimal() and of.isdecimal() and 1 <= int(share) <= int(of)):
-        raise click.BadParameter(f"'{text}' is no share; I/N with I from 1 to N, such as 3/200")
+    counts = slash and all(part.isdecimal() and len(part) <= MOST_DIGITS for part in (share, of))
+    if not (counts and 1 <= int(share) <= int(of)):
+        raise click.BadParameter(f"'{text[:60]}' is no share; I/N with I from 1 to N, such as 3/200")
     return int(share), int(of)
 
 

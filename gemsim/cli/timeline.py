@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
@@ -40,6 +39,7 @@ def timeline(
     (variant=NAME among those of compare), or changes what is not swept. With --out also timeline.txt (every event),
     timeline.csv, spans.csv, timeline.svg, timeline.png, and timeline.json to open at ui.perfetto.dev.
     """
+    from gemsim.cli.sweep import width
     from gemsim.results.timeline_text import to_text
     from gemsim.spec.loading import load_study
     from gemsim.study.choosing import choose_point
@@ -50,8 +50,7 @@ def timeline(
     found = recorded(loaded, design, seed=seed, replication=replication)
     if out is not None:
         write(found, out)
-    width = max(80, min(shutil.get_terminal_size((100, 24)).columns, 120))
-    click.echo(to_text(found, width=width, full=full), nl=False)
+    click.echo(to_text(found, width=width(), full=full), nl=False)
     if out is not None:
         click.echo(
             f"Written to {out}: timeline.txt, timeline.csv, spans.csv, timeline.svg, timeline.png, timeline.json"

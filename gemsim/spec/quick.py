@@ -31,7 +31,7 @@ def with_quick(tree: Tree) -> Tree:
     """The study with its `quick` section laid over it; problems with that section are noted in the new tree."""
     merged = without_quick(tree)
     merged.data = copy.deepcopy(merged.data)
-    quick = tree.data.get("quick") or {}
+    quick = {} if tree.data.get("quick") is None else tree.data["quick"]
     if not isinstance(quick, dict):
         merged.complain(
             tree.values["quick",], ("quick",), f"not a mapping ({show(quick)})", f"a mapping of {', '.join(KEYS)}"

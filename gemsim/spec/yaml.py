@@ -7,6 +7,7 @@ expansion of aliases are limited.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,9 @@ LARGEST = 250_000
 DEEPEST = 40
 MOST_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
+# What an escape ("\x1b") can put into a text, and no terminal, picture or page can bear: controls but line break and
+# tab, halves of characters, what is no character, and marks that turn the direction of all that follows.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass
@@ -208,6 +212,8 @@ class _Builder:
                     position, (*path, key), f"a second time (first on line {first[0]})", "each key once", "remove one"
                 )
                 continue
+            if not self.shown(key, path, position):
+                continue
             self.tree.keys[(*path, key)] = position
             data[key] = self.build(value_node, (*path, key), above)
         return data
@@ -227,11 +233,18 @@ class _Builder:
         if tag in ("null", "bool"):
             return None if tag == "null" else text.lower() == "true"
         if tag in ("str", "timestamp"):
-            return text
+            return text if self.shown(text, path, position) else None
         self.tree.complain(
             position, path, f"a tag ({show(str(node.tag))})", "plain YAML without tags", "remove the tag"
         )
         return None
+
+    def shown(self, text: str, path: Path, position: Position) -> bool:
+        """Whether a text can be shown anywhere; the problem is noted where not."""
+        found = _STEERING.search(text)
+        if found:
+            self.tree.complain(position, path, f"a control character ({found[0]!r})", "printable text", "remove it")
+        return found is None
 
     def finite(self, text: str, path: Path, position: Position) -> float | None:
         number = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))

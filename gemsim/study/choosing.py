@@ -14,6 +14,7 @@ from gemsim.study.design import show as text_of
 
 VARIANT = "variant"  # what chooses a variant of `compare`
 SHOWN = 6  # values of an axis that a message names
+MOST_SHOWN = 120  # characters of a word that is told again
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,12 @@ def _of(loaded: LoadedStudy, designs: Sequence[DesignPoint], one: Wanted, held: 
     found = [design for design in designs if _same(held[design.index], one.value)]
     if not found:
         known = _some(dict.fromkeys(text_of(value) for value in held.values() if value != ""))
-        raise _refused(loaded, f"no design point has {one.name}={one.value}", known or "it has no such axis", "")
+        raise _refused(
+            loaded,
+            f"no design point has {f'{one.name}={one.value}'[:MOST_SHOWN]}",
+            known or "it has no such axis",
+            "",
+        )
     return found
 
 
@@ -98,7 +104,7 @@ def _value(text: str) -> Any:
     """A number or a list where it reads as one, else the text."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

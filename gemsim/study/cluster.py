@@ -7,6 +7,7 @@ and leaves the cluster as it was; a Dask worker that is lost has its batches giv
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import pickle
 import platform
@@ -20,11 +21,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import gemsim
-from gemsim.errors import GemsimError
+from gemsim.errors import GemsimError, printable, show
+from gemsim.files import is_file, read_file
 from gemsim.study.child import UNBEGUN
 from gemsim.study.children import Lost
 
 CONNECT_S = 20.0  # for the scheduler to answer
+LARGEST_FILE = 1_000_000  # bytes of a scheduler file
 COUNT_S = 2.0  # between two counts of the workers
 T = TypeVar("T")
 
@@ -157,15 +160,35 @@ def _client(address: str) -> Any:
     except ImportError as error:
         raise GemsimError(f"--dask needs `distributed` ({error}); pip install 'gemsim[cluster]'") from None
     by_file = address.endswith(".json") or "/" in address.partition("://")[2 if "://" in address else 0]
-    if by_file and not Path(address).is_file():
-        raise GemsimError(f"{address}: there is no such scheduler file; `dask scheduler --scheduler-file` writes it")
-    where = {"scheduler_file": address} if by_file else {"address": address}
+    where = _address_in(Path(address)) if by_file else address
     try:
-        return Client(**where, timeout=CONNECT_S, set_as_default=False, name="gemsim")
+        _refuse_no_address(where)
+        return Client(where, timeout=CONNECT_S, set_as_default=False, name="gemsim")
     except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         why = " ".join(str(error).split())[:200] or type(error).__name__
         hint = "give its address as it says it itself, such as tcp://10.0.0.1:8786, or its scheduler file"
-        raise GemsimError(f"{address}: no Dask scheduler answers there ({why}); {hint}") from None
+        raise GemsimError(
+            printable(f"{address or show(address)}: no Dask scheduler answers there ({why}); {hint}")
+        ) from None
+
+
+def _address_in(file: Path) -> str:
+    """The address that a scheduler wrote into its file."""
+    todo = "`dask scheduler --scheduler-file` writes one"
+    if not is_file(file):
+        raise GemsimError(printable(f"{file}: there is no such scheduler file; {todo}"))
+    try:
+        return str(json.loads(read_file(file, most=LARGEST_FILE))["address"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise GemsimError(printable(f"{file}: is no file of a scheduler ({type(error).__name__}); {todo}")) from None
+
+
+def _refuse_no_address(address: str) -> None:
+    """Raise ValueError for what can be no address: a client that is half made of one leaves a traceback behind."""
+    from distributed.comm.addressing import resolve_address
+
+    with suppress(OSError):  # a name that nobody knows is told when it is connected to
+        resolve_address(address)
 
 
 def _gemsim_of_workers(client: Any) -> dict[str, Mapping[str, str] | None]:

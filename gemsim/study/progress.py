@@ -57,7 +57,7 @@ class Bar:
 
     def __init__(self, label: str, stream: TextIO) -> None:
         left = (Rate(), TimeRemainingColumn(), TextColumn("left"), TextColumn("{task.fields[points]}"))
-        columns = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn(), *left)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(None), MofNCompleteColumn(), *left)
         self._progress = Progress(*columns, console=Console(file=stream), transient=True)
         self._total = 0
         self._task = self._progress.add_task(label, total=None, start=False, points="")

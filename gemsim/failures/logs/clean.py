@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 
 _STRETCH = 0.01  # a window this much shorter than its log was rounded; more is a wrong window
 _THIN = 0.01  # chance of so late a first event at a constant rate below which it is told
-_LONGEST_H = 100 * 8766.0  # of an outage
+LONGEST_H = 100 * 8766.0  # of an outage, or of what is observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ def clean(
         raise ValueRefused(
             f"{rows.path}: one event", "two or more: one says nothing of how often or how regular", "take a longer log"
         )
-    if (rows.downtime_h > _LONGEST_H).any():
-        row = int(np.flatnonzero(rows.downtime_h > _LONGEST_H)[0])
+    if (rows.downtime_h > LONGEST_H).any():
+        row = int(np.flatnonzero(rows.downtime_h > LONGEST_H)[0])
         what = f"{rows.path}: an outage of {rows.downtime_h[row]:.3g} h ({rows.place.line(row)})"
         raise ValueRefused(what, "at most 100 years", "times are in hours; leave it empty where it is not known")
     if (rows.downtime_h < 0).any():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemsim.errors import ValueRefused
-from gemsim.failures.logs.clean import Log, clean
+from gemsim.failures.logs.clean import LONGEST_H, Log, clean
 from gemsim.failures.logs.exposure import Exposure, read_exposure
 from gemsim.failures.logs.meta import Meta, read_meta
 from gemsim.failures.logs.read import Rows, Where, read_log
@@ -65,6 +65,12 @@ def observe(request: Request) -> Observation:
     length = request.window_h
     if length is None and meta.end_h is not None:
         length = meta.end_h - (begin or 0.0)
+    if length is not None and length > LONGEST_H:
+        raise ValueRefused(
+            f"{request.path}: observed for {length:.6g} h",
+            f"at most {LONGEST_H:.6g} h, a century",
+            "mend --window or meta.json",
+        )
     there = None
     if request.exposure is not None:
         there = _exposure(request, begin or 0.0, length)

@@ -44,7 +44,7 @@ def read_meta(log: Path, where: Sequence[Where] = (), *, needed: bool = True) ->
         return Meta()
     try:
         known = json.loads(read_file(path, most=LARGEST))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueRefused(
             f"{path}: cannot be read ({show(str(error))})", "JSON", "mend it, or move it away"
         ) from error

@@ -77,7 +77,7 @@ def _entries(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, Mapping[st
 def _json(path: Path, line: int, text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise refuse(path, line, f"not JSON ({error})", "one object on a line") from error
 
 
