@@ -10,7 +10,7 @@ import pytest
 from gemsim.cli.main import main
 from tests.backtest.test_reading import PLAIN
 from tests.calibrate.samples import bench
-from tests.fuzz.cases import REPLAYED, SWEPT
+from tests.fuzz.cases import REPLAYED, SWEPT, lay, swept
 from tests.logs.synthetic import write
 
 NAME = "My studies, no. 2 – Größe 測試 ☃ #1 'x' %s {y}"
@@ -34,6 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "run 1.csv").write_text(PLAIN)
     (folder / "bench é.json").write_text(json.dumps(bench(widths=(4,), rows=(1,))))
     (folder / "nodes é.csv").write_text("time_h,node,event\n" + "".join(f"0,{node},add\n" for node in "abc"))
+    lay(swept(), folder / "swept é 1")
     monkeypatch.chdir(tmp_path)
     return folder
 
@@ -51,6 +52,17 @@ COMMANDS = {
         ["sensitivity", "@uncertain", "--quick", "--samples", "8", "--out", "@/out é 1"],
         ["out é 1/sensitivity.json", "out é 1/tornado.svg"],
     ),
+    "sweep on processes": (
+        ["sweep", "@study", "-j", "2", "--limit", "5 min", "--shard", "1/2", "--out", "@/out é 1"],
+        ["out é 1/study.yaml"],
+    ),
+    "report": (["report", "@/swept é 1", "--out", "@/page é 1"], ["page é 1/report.html", "page é 1/figures/ettr.svg"]),
+    "merge": (["merge", "@/swept é 1", "--out", "@/out é 1"], ["out é 1/summary.csv", "out é 1/source.yaml"]),
+    "timeline": (
+        ["timeline", "@study", "--point", "2", "--out", "@/out é 1"],
+        ["out é 1/timeline.txt", "out é 1/timeline.json", "out é 1/timeline.svg", "out é 1/spans.csv"],
+    ),
+    "schema": (["schema", "--out", "@/schema é.json"], ["schema é.json"]),
     "losses": (["losses", "@study", "--most", "0.1", "--json", "@/losses é.json"], ["losses é.json"]),
     "fit": (
         ["fit", "@log", "--exposure", "@/nodes é.csv", "--replications", "100", "--out", "@/fit é 1"],
@@ -70,7 +82,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize(
     ("name", "absolute"),
-    [*((name, True) for name in COMMANDS), *((name, False) for name in ("check", "sweep", "losses"))],
+    [*((name, True) for name in COMMANDS), *((name, False) for name in ("check", "sweep", "losses", "merge"))],
 )
 def test_a_path_of_any_name(name: str, absolute: bool, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words, made = COMMANDS[name]

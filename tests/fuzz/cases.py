@@ -10,6 +10,7 @@ import json
 import math
 import os
 import random
+import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
@@ -25,17 +26,22 @@ from gemsim.errors import GemsimError, StudyError
 from gemsim.failures.logs.fit import analyse
 from gemsim.failures.logs.load import Request, observe
 from gemsim.failures.logs.report import as_object
-from gemsim.results.rows import check_row
+from gemsim.results.figures.canvas import canvas, svg_of
+from gemsim.results.rows import RowStore, check_row
 from gemsim.results.summary import to_csv
 from gemsim.spec.loading import load_study, parse_study
 from gemsim.spec.yaml import read_tree
 from gemsim.study.backtest.account import account
 from gemsim.study.backtest.fit import fit, split
 from gemsim.study.backtest.read import read_run
+from gemsim.study.conclude import FAILED, error_file
 from gemsim.study.design import designs_of
 from gemsim.study.plan import MODEL, plan
 from gemsim.study.points import realise
 from gemsim.study.reopen import reopen
+from gemsim.study.report.origin import origin_of
+from gemsim.study.report.view import view_of
+from gemsim.study.terminal import render
 from tests.backtest.test_reading import PLAIN
 from tests.calibrate.samples import bench
 from tests.fuzz import mutate
@@ -286,36 +292,89 @@ run: {horizon: 2 d, replications: 2}
 @cache
 def swept() -> Mapping[str, bytes]:
     """The files of a small sweep."""
-    import tempfile
+    return _made(lambda _: None, ["sweep", "study.yaml", "--out", "out", "--jobs", "1"])
 
+
+@cache
+def joined() -> Mapping[str, bytes]:
+    """The files of two shares of it joined, so with parts of several folders and several runs in the list."""
+    shares = [["sweep", "study.yaml", "--out", f"s{at}", "--jobs", "1", "--shard", f"{at}/2"] for at in (1, 2)]
+    return _made(lambda _: None, *shares, ["merge", "s1", "s2", "--out", "out"])
+
+
+@cache
+def failing() -> Mapping[str, bytes]:
+    """The files of it where one design has failed."""
+
+    def fail(out: Path) -> None:
+        id_ = str(RowStore(out / "rows").read()["point"][0].as_py())
+        (out / "errors").mkdir()
+        (out / FAILED).write_text(json.dumps({id_: "failed; in replication 0: ValueError: odd"}))
+        (out / error_file(id_)).write_text("Traceback")
+
+    return _made(fail, ["sweep", "study.yaml", "--out", "out", "--jobs", "1"])
+
+
+def _made(change: Callable[[Path], None], *commands: list[str]) -> Mapping[str, bytes]:
+    """The files in out/ after these commands and that change."""
+    before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
-        (Path(name) / "study.yaml").write_text(SWEPT)
-        quiet(["sweep", f"{name}/study.yaml", "--out", f"{name}/out", "--jobs", "1"])
-        out = Path(name) / "out"
-        return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+        os.chdir(name)
+        try:
+            Path("study.yaml").write_text(SWEPT)
+            for words in commands:
+                quiet(words)
+            out = Path("out")
+            change(out)
+            return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+        finally:
+            os.chdir(before)
+
+
+@cache
+def drawn() -> None:
+    """Have the library of figures make its own folders and caches, which it does once."""
+    with canvas(1.0, 1.0) as figure:
+        figure.text(0.5, 0.5, "x")
+        svg_of(figure)
+
+
+IDS = ("../../../x", "/tmp/elsewhere", "..", "a/b", "", "\x1b[31m", "x" * 300, "\0")  # of designs in failed.json
 
 
 def results(draw: random.Random, folder: Path) -> str:
-    """The folder of a sweep with some of its files broken, gone or exchanged."""
-    files = dict(swept())
+    """The folder of a sweep with files broken, gone or exchanged; opened, merged, and now and then shown."""
+    whole = draw.choice((swept, joined, failing))()
+    files = dict(whole)
     names = [name for name in files if name != ".lock" and not name.endswith(".csv")]
     for _ in range(draw.choice((1, 1, 2))):
         name = draw.choice(names)
-        kind = draw.randrange(6)
+        kind = draw.randrange(7)
         if kind == 0:
-            files[name] = b""
+            files[name] = draw.choice((b"", b"[" * 200_000, b'{"runs": ' + b"[" * 200_000, b"0", b'"x"', b"null"))
         elif kind == 1:
             files.pop(name, None)
         elif kind == 2:
             files[name] = files[draw.choice([*files])]
-        elif name.endswith(".json") and name in files and kind < 5:
-            files[name] = mutate.mutated_json(json.loads(swept()[name]), draw)
+        elif name == FAILED and kind == 3:
+            files[name] = json.dumps({draw.choice(IDS): draw.choice(mutate.JSON_VALUES[:9])}).encode()
+        elif name.endswith(".json") and name in files and kind < 6:
+            files[name] = mutate.mutated_json(json.loads(whole[name]), draw)
         else:
             files[name] = mutate.mutated_bytes(files.get(name) or b"x", draw)
+    lay(files, folder / "in")
+    if draw.randrange(2):
+        command(["merge", "in", *draw.choice(([], ["in"])), "--out", draw.choice(("in", "joined"))])
+    if draw.randrange(40) == 0:
+        command(["report", "in"])
+    return attempt(lambda: _opened(folder / "in"))
+
+
+def lay(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write these files into a folder."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-    return attempt(lambda: _opened(folder))
 
 
 def _opened(folder: Path) -> str:
@@ -325,6 +384,8 @@ def _opened(folder: Path) -> str:
         readable(str(error))
         return REFUSED
     to_csv(found.summary.rows)
+    readable(render(found))
+    origin_of(view_of(folder))
     return ACCEPTED
 
 
@@ -332,6 +393,7 @@ OPTIONS = (
     "--quick", "--jobs", "-j", "--out", "--seed", "--replications", "--point", "--json", "--help", "-h", "--confirm",
     "--split", "--runs", "--nodes", "--window", "--where", "--columns", "--merge", "--by", "--exposure", "--check",
     "--from",
+    "--dask", "--shard", "--limit", "--fail-fast", "--quiet", "-q", "--replication", "--full", "--analytic",
     "--output", "--vary", "--samples", "--only", "--sets", "--precision", "--most", "--version", "--example", "--",
 )  # fmt: skip
 WORDS = (
@@ -339,8 +401,10 @@ WORDS = (
     "100 h", "20 %",
     "é", "\u202e", "\x1b[31m", "\udcff", "none.yaml", "no/such/folder/study.yaml", ".", "/", "/dev/null", "%s", "{}",
     "gemini",
+    "1/2", "2/1", "1/99999999999999999999", "٣/٣", "1/", "10 min", "1 us", "1e400 s", "bash", "out", "out2",
     "llama3", "nvidia-h100", "widths", "99999999999999999999", "1.5", "--no-such", "-z",
 )  # fmt: skip
+WRITES = ("--out", "--json", "--sets")  # where a user may write is the user's to say
 COSTLY = {"bench", "validate"}  # they take no input but their size
 
 
@@ -348,12 +412,18 @@ def words(draw: random.Random, folder: Path) -> str:
     """A command line of commands, options, files and other words in any order."""
     (folder / "study.yaml").write_text(SWEPT)
     (folder / "log.csv").write_text(TRAPS)
-    name = draw.choice([one for one in COMMANDS if one not in COSTLY] + ["sweeep", "report", "", "--quick"])
+    lay(swept(), folder / "out2")
+    name = draw.choice([one for one in COMMANDS if one not in COSTLY] + ["sweeep", "", "--quick"])
     some = [
-        draw.choice((*OPTIONS, *WORDS, *TEXTS_OF_A_LINE, "study.yaml", "log.csv")) for _ in range(draw.randrange(5))
+        draw.choice((*OPTIONS, *WORDS, *TEXTS_OF_A_LINE, "study.yaml", "log.csv"))
+        for _ in range(draw.choice((0, 0, 0, 1, 2, 3, 4)))
     ]
     short = ["--most", "0.1"] if name == "losses" else []
-    return command([name, *short, *draw.choice(([], ["study.yaml"], ["log.csv"])), *some])
+    asked = [name, *short, *draw.choice(([], ["study.yaml"], ["log.csv"], ["out2"])), *some]
+    before = ["", *asked[:-1]]
+    return command(
+        ["out" if word == "/" and said in WRITES else word for said, word in zip(before, asked, strict=True)]
+    )
 
 
 TEXTS_OF_A_LINE = tuple(text for text in mutate.TEXTS if not set(text) & {"\x00", "\ud800"} and len(text) < 200)
@@ -367,6 +437,8 @@ def command(arguments: list[str]) -> str:
         raise Defect(f"gemsim {arguments!r}: exit {code}: {err[:1500]}")
     if code not in (0, 2, 3):
         raise Defect(f"gemsim {arguments!r}: exit {code}")
+    if not all(line.isprintable() for line in out.replace("\t", "").split("\n")):
+        raise Defect(f"gemsim {arguments!r}: steers the terminal")
     if code == 2:
         readable(text)
         if not text.strip() and not out.strip():
@@ -390,7 +462,8 @@ KINDS: dict[str, Callable[[random.Random, Path], str]] = {
 def run_case(kind: str, number: int, folder: Path) -> str:
     """Refused, accepted or run. Raises Defect, which begins with what to call to see it again."""
     draw = random.Random(f"{kind} {number}")
-    swept()
+    for make in (swept, joined, failing, drawn) if kind in ("results", "words") else ():
+        make()
     before = Path.cwd()
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)

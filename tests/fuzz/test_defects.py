@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +33,10 @@ from gemsim.results.rows import RowStore
 from gemsim.spec.loading import load_study, parse_study, resolve_point
 from gemsim.study.backtest.read import read_run
 from gemsim.study.plan import MODEL
-from gemsim.study.reopen import plan_of
+from gemsim.study.progress import Bar
+from gemsim.study.reopen import failed_in, plan_of
+from gemsim.study.report.origin import origin_of
+from gemsim.study.report.view import view_of
 from tests.calibrate.samples import bench
 from tests.fuzz.cases import REPLAYED, SWEPT
 from tests.logs.synthetic import write
@@ -254,3 +262,201 @@ def test_a_chain_that_no_float_resolves_is_no_closed_form() -> None:
     scenario = MODEL.build(resolve_point(parse_study(text.encode(), "study.yaml"), {}))
     with pytest.raises(NotCovered, match="chain of standbys"):
         MODEL.predict(scenario)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "x=1", "tcp://[::1", "http://h:1", "\x1b[31m", "{here}/a.json", "{here}/b.json"]
+)
+def test_an_address_of_no_scheduler_is_told_in_one_line(address: str, tmp_path: Path) -> None:
+    """Nothing is left half made either, which would print a traceback when Python throws it away."""
+    (tmp_path / "study.yaml").write_text(SWEPT)
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    words = [
+        "sweep",
+        str(tmp_path / "study.yaml"),
+        "--dask",
+        address.format(here=tmp_path),
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "gemsim.cli.main", *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "scheduler" in line
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("share", ["1/" + "9" * 5000, "1/", "/1", "2/1", "0/1", "1/1/1", "²/3", "1/٣x"])
+def test_a_share_that_is_none_is_refused(share: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "study.yaml", "--shard", share]) == 2
+    err = capsys.readouterr().err
+    assert "is no share" in err
+    assert all(len(line) < 300 for line in err.splitlines())
+
+
+@pytest.mark.parametrize("where", ["title: {}", "title: x\nnotes: {}", "title: x\n{}: 1", "title: x\nfailures: [{}]"])
+@pytest.mark.parametrize("sign", ["\\x1b[31m", "\\u202e", "\\x00", "\\r", "\\uD800", "\\x85", "\\b", "\\uFFFF"])
+def test_no_escape_in_a_text_steers_a_terminal(sign: str, where: str) -> None:
+    (line,) = [line for line in refused(where.format(f'"red {sign}"')) if "control character" in line]
+    assert line.startswith(f"study.yaml:{1 + where.count(chr(10))}:")
+
+
+def test_a_text_in_any_alphabet_over_several_lines_stays() -> None:
+    text = SWEPT.replace("title: Small", 'title: "Größe 測試 ☃ 👩\u200d🔬 \u05d0 a\\u00a0b"\nnotes: "a\\tb\\nc"')
+    assert parse_study(text.encode(), "study.yaml").spec.notes == "a\tb\nc"
+
+
+@pytest.mark.parametrize("name", ["study.yaml", "source.yaml", "summary.csv", "costs.csv", "errors"])
+@pytest.mark.parametrize("command", ["sweep", "merge"])
+def test_a_file_that_no_sweep_made_is_not_replaced(
+    command: str, name: str, swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own"
+    (own / "errors").mkdir(parents=True) if name == "errors" else own.mkdir()
+    mine = own / "errors" / "mine.txt" if name == "errors" else own / name
+    mine.write_text(SWEPT)
+    source = mine if name == "study.yaml" and command == "sweep" else tmp_path / "study.yaml"
+    words = {"sweep": ["sweep", str(source), "--jobs", "1"], "merge": ["merge", str(swept)]}[command]
+    assert main([*words, "--out", str(own)]) == 2
+    assert f"holds {name}, which no sweep made" in capsys.readouterr().err
+    assert mine.read_text() == SWEPT
+    assert not (own / "rows").exists()
+
+
+@pytest.mark.parametrize("lost", ["provenance.json", "rows"])
+def test_a_folder_that_a_sweep_made_is_its_own(lost: str, swept: Path, tmp_path: Path) -> None:
+    """A list of runs that was moved away, or rows that were, do not make a folder another's."""
+    (swept / lost).rename(tmp_path / "away")
+    assert main(["sweep", str(tmp_path / "study.yaml"), "--out", str(swept), "--jobs", "1"]) == 0
+
+
+def test_what_is_no_traceback_of_a_sweep_stays_in_errors(swept: Path, tmp_path: Path) -> None:
+    (swept / "errors").mkdir()
+    for name in ("0123456789abcdef.txt", "failed.json", "notes on this.txt", "other.json"):
+        (swept / "errors" / name).write_text("{}")
+    assert main(["sweep", str(tmp_path / "study.yaml"), "--out", str(swept), "--jobs", "1"]) == 0
+    assert sorted(path.name for path in (swept / "errors").iterdir()) == ["notes on this.txt", "other.json"]
+
+
+def test_a_failed_design_names_no_file_elsewhere(swept: Path, tmp_path: Path) -> None:
+    """The list of failures is a file like any other: an id in it that is a path must lead a merge nowhere."""
+    (tmp_path / "stolen.txt").write_text("mine")
+    (swept / "errors").mkdir()
+    named = {"../../stolen": "x", "a" * 64: STEERING.replace("\ud800", "")}
+    (swept / "errors" / "failed.json").write_text(json.dumps(named))
+    found = failed_in(swept)
+    assert list(found) == ["a" * 64]
+    assert found["a" * 64].isprintable()
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["merge", str(swept), "--out", str(tmp_path / "b" / "c")]) in (0, 3)
+    new = [path for path in tmp_path.rglob("*") if path not in before]
+    assert all((tmp_path / "b") in (path, *path.parents) for path in new)
+    assert not list((tmp_path / "b").rglob("stolen*"))
+
+
+@pytest.mark.parametrize("packages", ["x", 5, ["a"], None, {"numpy": None}])
+def test_a_list_of_runs_with_odd_packages_is_shown(packages: Any, swept: Path) -> None:
+    runs = json.loads((swept / "provenance.json").read_text())
+    runs["runs"][-1]["packages"] = packages
+    (swept / "provenance.json").write_text(json.dumps(runs))
+    assert origin_of(view_of(swept)).facts
+
+
+@pytest.mark.parametrize("name", ["provenance.json", "errors/failed.json"])
+def test_a_list_nested_without_end_is_refused_or_nothing(name: str, swept: Path) -> None:
+    (swept / name).parent.mkdir(exist_ok=True)
+    (swept / name).write_text('{"runs": ' + "[" * 200_000)
+    if name == "provenance.json":
+        with pytest.raises(ResultsError, match="no list of runs"):
+            plan_of(swept)
+    else:
+        assert not failed_in(swept)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["provenance.json", "source.yaml", "errors/failed.json"])
+def test_a_pipe_in_a_folder_keeps_nobody_waiting(name: str, swept: Path) -> None:
+    (swept / name).parent.mkdir(exist_ok=True)
+    (swept / name).unlink(missing_ok=True)
+    os.mkfifo(swept / name)
+    if name == "errors/failed.json":
+        assert not failed_in(swept)
+    else:
+        with pytest.raises(ResultsError, match=r"a pipe, not a file|holds no sweep"):
+            plan_of(swept)
+
+
+def test_the_name_of_a_study_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of `gemsim sweep "[/x].yaml"` on a terminal, where the bar shows the name."""
+    screen = io.StringIO()
+    screen.isatty = lambda: True  # type: ignore[method-assign]
+    with Bar("a[/x][red]", screen) as bar:
+        bar.begin(2, 0)
+        bar.advance(2)
+    assert "a[/x][red]" in screen.getvalue()
+
+
+@pytest.mark.parametrize("window", [2.0**63, 1e300, 8.8e5])
+def test_a_window_of_more_than_a_century_is_refused(window: float, tmp_path: Path) -> None:
+    """Counts by day of it would fill any memory."""
+    log = write(tmp_path, meta={"nodes": 8, "obs_end_h": window})
+    with pytest.raises(ValueRefused, match="a century"):
+        observe(Request(log))
+    with pytest.raises(ValueRefused, match="a century"):
+        observe(Request(log, window_h=window))
+
+
+DEEP = "[" * 200_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["calibrate", "--from", "deep.json"],
+        ["backtest", "study.yaml", "deep.json", "--point", "1"],
+        ["explain", "study.yaml", f"failures.scale={DEEP}"],
+        ["fit", "log.csv"],
+        ["report", "."],
+        ["check", "deep.json"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_json_nested_without_end_is_refused(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    for name in ("deep.json", "meta.json", "provenance.json"):
+        (tmp_path / name).write_text(DEEP)
+    (tmp_path / "study.yaml").write_text(SWEPT)
+    assert main(words) == 2, capsys.readouterr().err
+    assert all(len(line) < 1000 for line in capsys.readouterr().err.splitlines())
+
+
+@pytest.mark.parametrize("words", [["schema", "--out"], ["explain", "study.yaml", "--point", "1", "--json"]])
+@pytest.mark.parametrize("place", [".", "/", "a/.."])
+def test_a_folder_is_no_file_to_write(
+    words: list[str], place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "study.yaml").write_text(SWEPT)
+    assert main([*words, place]) == 2
+    assert "directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("quick", ["false", "0", "[]", "''", "x"])
+def test_a_quick_form_that_is_no_mapping_is_refused(quick: str) -> None:
+    assert any("quick: not a mapping" in line for line in refused(f"{SWEPT}quick: {quick}\n"))
+    assert parse_study(f"{SWEPT}quick:\n".encode(), "study.yaml").spec.quick == {}
+
+
+def test_a_title_is_no_formula(tmp_path: Path) -> None:
+    """What stands between two $ is text in a picture too."""
+    (tmp_path / "study.yaml").write_text(SWEPT.replace("title: Small", "title: from $\\frac{1$ to <b> & $_^$"))
+    words = ["timeline", str(tmp_path / "study.yaml"), "--point", "2", "--out", str(tmp_path / "out")]
+    assert main(words) == 0
+    drawn = ElementTree.parse(tmp_path / "out" / "timeline.svg")
+    assert any("$_^$" in (text.text or "") for text in drawn.iter())

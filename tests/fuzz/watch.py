@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ _FOREIGN = {
     "pty.spawn",
     "os.startfile",
 }
+_PROCESSES = os.path.join(os.path.realpath(tempfile.gettempdir()), "pymp-")  # where processes of one run meet
 HARMLESS = ("/dev/null", "/dev/tty")
 
 _allowed: list[Path] = []
@@ -56,15 +58,23 @@ def _inside(name: Any) -> bool:
     if isinstance(name, int):
         return True
     path = os.path.realpath(os.fsdecode(name))
-    return path in HARMLESS or any(path == str(one) or path.startswith(f"{one}{os.sep}") for one in _allowed)
+    inside = any(path == str(one) or path.startswith(f"{one}{os.sep}") for one in _allowed)
+    return inside or path in HARMLESS or path.startswith(_PROCESSES)
+
+
+def _writes(name: Any, flags: Any) -> bool:
+    """Whether this call of `open` can leave something behind: of a folder it makes a file without a name at most."""
+    return isinstance(flags, int) and bool(flags & _WRITES) and not os.path.isdir(name)
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     if not _on:
         return
+    if event == "socket.connect" and isinstance(args[1], str | bytes):
+        return  # of this machine, by a name
     if event in _FOREIGN:
         _seen.append(f"{event} {args[:2]!r}")
-    elif event == "open" and (isinstance(args[2], int) and args[2] & _WRITES) and not _inside(args[0]):
+    elif event == "open" and _writes(args[0], args[2]) and not _inside(args[0]):
         if "__pycache__" not in str(args[0]):  # the interpreter keeps what it compiles
             _seen.append(f"wrote {args[0]!r}")
     elif event in _CHANGES and not _inside(args[0]) and "__pycache__" not in str(args[0]):
