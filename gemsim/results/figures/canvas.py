@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A name from a study is text, whatever signs it has. A fixed salt here and no date below: nothing in the file but what is drawn. Text stays text.
+# A name from a study is text, whatever signs it has.
+# A fixed salt here and no date below: nothing in the file but what is drawn. Text stays text.
 _RULES: Any = {"svg.hashsalt": "gemsim", "svg.fonttype": "none", "text.parse_math": False, "font.size": 8}
 
 
