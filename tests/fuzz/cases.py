@@ -404,6 +404,10 @@ WORDS = (
     "1/2", "2/1", "1/99999999999999999999", "٣/٣", "1/", "10 min", "1 us", "1e400 s", "bash", "out", "out2",
     "llama3", "nvidia-h100", "widths", "99999999999999999999", "1.5", "--no-such", "-z",
 )  # fmt: skip
+FITTING = {
+    "report": ["out2"], "merge": ["out2", "--out", "out3"], "timeline": ["study.yaml", "--point", "1"], "schema": [],
+    "explain": ["study.yaml", "--point", "2"], "completion": ["zsh"], "systems": ["gemini"], "fit": ["log.csv"],
+}  # fmt: skip
 WRITES = ("--out", "--json", "--sets")  # where a user may write is the user's to say
 COSTLY = {"bench", "validate"}  # they take no input but their size
 
@@ -419,7 +423,12 @@ def words(draw: random.Random, folder: Path) -> str:
         for _ in range(draw.choice((0, 0, 0, 1, 2, 3, 4)))
     ]
     short = ["--most", "0.1"] if name == "losses" else []
-    asked = [name, *short, *draw.choice(([], ["study.yaml"], ["log.csv"], ["out2"])), *some]
+    asked = [
+        name,
+        *short,
+        *draw.choice((FITTING.get(name, ["study.yaml"]), [], ["study.yaml"], ["log.csv"], ["out2"])),
+        *some,
+    ]
     before = ["", *asked[:-1]]
     return command(
         ["out" if word == "/" and said in WRITES else word for said, word in zip(before, asked, strict=True)]
