@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -95,6 +96,8 @@ def test_every_study_that_loads_is_accepted(path: Path) -> None:
 @pytest.mark.parametrize("path", [*STUDIES, *VALID], ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_so_is_what_gemsim_prints(path: Path) -> None:
     """The canonical form, with every default written out."""
+    if path.stem == "replay" and "GEMSIM_TRACES" not in os.environ:
+        pytest.skip("needs the log")
     text = canonical_yaml(load_study(path).spec)
     assert faults(read_tree(text.encode(), "canonical.yaml").data) == []
 
