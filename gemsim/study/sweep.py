@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,39 +88,45 @@ def sweep(
         refuse_foreign(folder)
         store = RowStore(folder / "rows")
         table = held(store, folder, plan.seed)  # refused before anything is changed
-        rule = plain(plan.replications) if plan.rule is None or shard != (1, 1) else plan.rule  # a share cannot judge
-        rounds = Rounds(groups_of(points), scenarios, table, rule, shard=shard)
+        judged = plan if shard == (1, 1) else replace(plan, rule=None)  # a share cannot judge by a rule
+        rounds = Rounds(groups_of(points), scenarios, table, judged.rule or plain(plan.replications), shard=shard)
         first = rounds.begin()
         run = Collector(store, hold, plan.seed, points, report, fail_fast=fail_fast)
-        facts = facts_asked(plan, points)
         with (
             stoppable(run, before=len(table), asked=rounds.total - rounds.done),
-            listed(facts, points, table, store, folder, report, new=bool(first)) as found,
+            listed(facts_asked(plan, points), points, table, store, folder, report, new=bool(first)) as found,
         ):
             _prepare(plan, store, folder)
             report.begin(rounds.total, rounds.done)
             run.note(faults)
             runner = Runner(model.simulate, seed=plan.seed, jobs=jobs, make_executor=make_executor, limit_s=limit_s)
             run.collect(runner, rounds, first)
-            failures = run.reasons()
-            found |= {"designs_failed": len(failures)} if failures else {}
-            hold.check()
-            kept = len(table) + run.added
-            summary, incomplete = conclude(
-                points,
-                store,
-                folder,
-                replications=plan.replications,
-                rule=None if shard != (1, 1) else plan.rule,
-                require=plan.require,
-                failed=failures,
-                least=kept,
-            )
-            late = late_of(summary.rows)
-            found |= {"stopped_by_time": sorted({run.names[id_] for id_ in late})} if late else {}
+            summary, incomplete = _concluded(judged, points, run, found, before=len(table))
     if not scenarios and not faults:
         raise GemsimError(f"no design point is feasible; the first is not because: {points[0].reason}")
-    return SweepResult(plan, folder, points, summary, failures, run.added, incomplete)
+    return SweepResult(plan, folder, points, summary, run.reasons(), run.added, incomplete)
+
+
+def _concluded(
+    plan: Plan, points: Sequence[Point], run: Collector, found: dict[str, Any], *, before: int
+) -> tuple[Summary, Mapping[str, str]]:
+    """The summary, and which designs lack replications; what the list of runs says of them goes into `found`."""
+    failures = run.reasons()
+    found |= {"designs_failed": len(failures)} if failures else {}
+    run.hold.check()
+    summary, incomplete = conclude(
+        points,
+        run.store,
+        run.hold.folder,
+        replications=plan.replications,
+        rule=plan.rule,
+        require=plan.require,
+        failed=failures,
+        least=before + run.added,
+    )
+    late = late_of(summary.rows)
+    found |= {"stopped_by_time": sorted({run.names[id_] for id_ in late})} if late else {}
+    return summary, incomplete
 
 
 def _prepare(plan: Plan, store: RowStore, folder: Path) -> None:
