@@ -167,7 +167,7 @@ def _show_share(result: SweepResult, shard: tuple[int, int]) -> int:
 def _analytic(loaded: LoadedStudy, folder: Path) -> int:
     """Every design point by its closed form: a file and a short page."""
     from gemsim.results.folder import write_text
-    from gemsim.results.summary import to_csv
+    from gemsim.results.table import to_csv
     from gemsim.study.analytic import COMPUTED, closed_forms
     from gemsim.study.closed import render_closed
     from gemsim.study.design import designs_of

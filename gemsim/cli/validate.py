@@ -31,7 +31,7 @@ def validate(quick: bool, as_json: bool, only: str, sets: Path | None) -> int:
     Published numbers lie in calibration/published/papers, each with its source; nothing that computes ours reads them.
     """
     from gemsim.results.folder import write_text
-    from gemsim.results.summary import to_csv
+    from gemsim.results.table import to_csv
     from gemsim.study.validate.gem import gem_report
     from gemsim.study.validate.gem_text import render_gem
     from gemsim.study.validate.run import run

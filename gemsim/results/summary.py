@@ -5,8 +5,6 @@ A pure function of the points, the rows and the number of replications, so any w
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -288,25 +286,3 @@ def _ettr(run: Mapping[str, Floats]) -> Floats:
 def _candidate(row: Row, index: int, run: Mapping[str, Floats], require: Require) -> Candidate:
     costs = [math.inf if row[name] is None else float(row[name]) for name in ("memory_overhead", "step_overhead")]
     return Candidate(index, _ettr(run), costs[0], costs[1], meets(row, require))
-
-
-def to_csv(rows: Sequence[Row]) -> str:
-    """The table as CSV text; what is not known is empty, numbers have ten significant digits."""
-    text = io.StringIO()
-    if rows:
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(rows[0])
-        writer.writerows([_cell(value) for value in row.values()] for row in rows)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.10g}"
-    return str(value)

@@ -15,7 +15,8 @@ import pyarrow as pa
 from gemsim.errors import ResultsError
 from gemsim.results.folder import json_text, write_text
 from gemsim.results.rows import RowStore, keys_of
-from gemsim.results.summary import Point, Require, Summary, summarise, to_csv
+from gemsim.results.summary import Point, Require, Summary, summarise
+from gemsim.results.table import to_csv
 from gemsim.study.stopping import STOPPED, Ends, Rule, ends_of
 
 FAILED = "errors/failed.json"  # scenario id to what went wrong

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gemsim.analytic.optimum import HOPELESS_NOTE
-from gemsim.results.summary import EXTRAPOLATED, Point, Row
+from gemsim.results.summary import Row
 from gemsim.scenario.racks import SPARES_NOTE
 from gemsim.study.advice import Group, advice, cautions, pages, recovered, verdict
 from gemsim.study.ceiling import ceiling
@@ -21,19 +20,18 @@ from gemsim.study.conclude import INCOMPLETE
 from gemsim.study.design import short_names
 from gemsim.study.drawn import drawn
 from gemsim.study.heading import head, sources
-from gemsim.study.labels import label
 from gemsim.study.matrix import matrices
 from gemsim.study.money import bills
 from gemsim.study.page import TITLE, Page
 from gemsim.study.paired import paired
 from gemsim.study.ranking import rankings
+from gemsim.study.remarks import extrapolated, infeasible, short
 from gemsim.study.shares import percent
 from gemsim.study.spares import Answer, fleets, shortage
 from gemsim.study.sweep import SweepResult
 from gemsim.study.titles import titles_of
 
 FULL_TABLE = 24  # rows; a longer table stays in summary.csv and the rows that decide are shown
-SHOWN_REASONS = 3
 KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 HEADINGS = ("design", "ETTR, 95 %", "closed form", "apart", "memory", "burst", "fall-back")
 
@@ -46,7 +44,7 @@ def render(result: SweepResult, *, width: int = 100, styled: bool = False) -> st
     page = Page(width, styled)
     page.say(*head(result), *sources(rows))
     if all(row["ettr"] is None for row in rows):
-        page.say("", "Nothing to compare: no design could be simulated.", *infeasible(rows), *_short(result))
+        page.say("", "Nothing to compare: no design could be simulated.", *infeasible(rows), *short(result))
         return page.text
     if result.plan.jobs:
         for block in drawn(groups, result.plan.jobs, result.plan.sampled):
@@ -78,7 +76,7 @@ def _ended(page: Page, result: SweepResult, groups: Sequence[Group]) -> str:
     """What every page ends with: what has no numbers, what stands against the others, and where all of it lies."""
     rows = result.summary.rows
     page.say("", *infeasible(rows), *(f"Caution: {text}." for text in cautions(rows)))
-    page.say(*extrapolated(groups), *_short(result))
+    page.say(*extrapolated(groups), *short(result))
     page.say(f"Files in {result.folder}: summary.csv (all columns), rows/ (every replication), study.yaml.")
     return page.text
 
@@ -260,51 +258,3 @@ def _best_facts(group: Group, *, spares: bool) -> Iterator[str]:
             yield f"{note}."
     if short and spares:
         yield short
-
-
-def infeasible(rows: Sequence[Row]) -> Iterator[str]:
-    """The reasons, most frequent first, with the variants that they rule out."""
-    ruled_out: dict[str, list[str]] = {}
-    for row in rows:
-        if not row["feasible"]:
-            ruled_out.setdefault(row["reason"], []).append(row["variant"])
-    if ruled_out:
-        yield f"{sum(map(len, ruled_out.values()))} points are infeasible:"
-    reasons = sorted(ruled_out.items(), key=lambda one: -len(one[1]))
-    for reason, variants in reasons[:SHOWN_REASONS]:
-        names = ", ".join(dict.fromkeys(filter(None, variants)))
-        yield f"  {len(variants)} × {reason}" + (f" ({names})" if names else "")
-    if len(reasons) > SHOWN_REASONS:
-        yield f"  and {len(reasons) - SHOWN_REASONS} other reasons, in summary.csv"
-
-
-def extrapolated(groups: Sequence[Group]) -> Iterator[str]:
-    """The points whose costs lie beyond what their profile holds, wherever they stand in the table."""
-    points = [point for group in groups for point in group.points]
-    shouted = ([note for note in point.static.get("notes") or () if EXTRAPOLATED in note] for point in points)
-    reasons = Counter(notes[0].partition(f"{EXTRAPOLATED}: ")[2] for notes in shouted if notes)
-    if reasons:
-        yield f"Caution: the costs of {reasons.total()} of {len(points)} points are EXTRAPOLATED beyond their profile:"
-    for reason, count in reasons.most_common(SHOWN_REASONS):
-        yield f"  {count} × {reason}"
-    if len(reasons) > SHOWN_REASONS:
-        yield f"  and {len(reasons) - SHOWN_REASONS} other reasons"
-
-
-def _short(result: SweepResult) -> Iterator[str]:
-    """Designs that are shown without numbers since they failed, or since a part of their replications is not here."""
-    if result.failed:
-        yield f"{len(result.failed)} designs failed (tracebacks in {result.folder / 'errors'}):"
-        yield from _named(result, result.failed)
-    if result.incomplete:
-        lack = f"{len(result.incomplete)} designs lack replications and are shown without numbers"
-        yield f"{lack}; gemsim sweep with --out {result.folder} adds what is missing:"
-        yield from _named(result, result.incomplete)
-
-
-def _named(result: SweepResult, reasons: Mapping[str, str]) -> Iterator[str]:
-    designs: dict[str, Point] = {}
-    for point in result.points:
-        if point.id in reasons:
-            designs.setdefault(point.id, point)
-    yield from (f"  {label(point)}: {reasons[id_]}" for id_, point in designs.items())

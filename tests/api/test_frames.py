@@ -14,7 +14,8 @@ import pytest
 import gemsim as gs
 from gemsim.api.frames import ANALYTIC, AS_WRITTEN, FORESEEN, OF_DIMENSION, WORDS, frame
 from gemsim.results.rows import SCHEMA
-from gemsim.results.summary import RESULT_COLUMNS, to_csv
+from gemsim.results.summary import RESULT_COLUMNS
+from gemsim.results.table import to_csv
 from gemsim.spec.columns import COLUMN_MEASURES, unit_of
 from gemsim.study.plan import MODEL, plan
 from gemsim.study.points import realise

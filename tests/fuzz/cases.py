@@ -28,7 +28,7 @@ from gemsim.failures.logs.load import Request, observe
 from gemsim.failures.logs.report import as_object
 from gemsim.results.figures.canvas import canvas, svg_of
 from gemsim.results.rows import RowStore, check_row
-from gemsim.results.summary import to_csv
+from gemsim.results.table import to_csv
 from gemsim.spec.loading import load_study, parse_study
 from gemsim.spec.yaml import read_tree
 from gemsim.study.backtest.account import account

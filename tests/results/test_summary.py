@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from gemsim.results.rows import RowStore
-from gemsim.results.summary import RESULT_COLUMNS, Point, Summary, summarise, to_csv
+from gemsim.results.summary import RESULT_COLUMNS, Point, Summary, summarise
+from gemsim.results.table import to_csv
 from gemsim.spec.columns import COLUMN_MEASURES
 from gemsim.spec.study import Requirement
 from tests.study.fakes import WALL, row_of

@@ -13,6 +13,7 @@ from gemsim.study.labels import label
 from gemsim.study.matrix import Block, matrices
 from gemsim.study.money import bills
 from gemsim.study.ranking import rankings
+from gemsim.study.remarks import extrapolated, infeasible
 from gemsim.study.report.answer import answer_of, drawn_blocks, groups_of
 from gemsim.study.report.content import Figure, Grid, Left, Report, Told, plain
 from gemsim.study.report.course import course
@@ -22,7 +23,7 @@ from gemsim.study.report.over import curves, heat
 from gemsim.study.report.speeds import roofline
 from gemsim.study.report.standing import apart, front, lost
 from gemsim.study.report.view import View, view_of
-from gemsim.study.terminal import extrapolated, infeasible, told
+from gemsim.study.terminal import told
 
 FIGURES = (curves, lost, front, apart, heat, course, roofline)  # in the order of the page
 MOST_TOLD = 12  # groups of which everything is said
