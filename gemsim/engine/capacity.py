@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf
 
-from gemsim.engine.watch import Listener
+from gemsim.engine.listener import Listener
 from gemsim.protection.replica_group import ReplicaGroup
 from gemsim.scenario import Scenario
 

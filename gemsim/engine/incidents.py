@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gemsim.engine.faults import Injector
 from gemsim.engine.fleet import Fleet
+from gemsim.engine.listener import Listener
 from gemsim.engine.progress import Progress
 from gemsim.engine.strike import NOWHERE, Strike, Striker
 from gemsim.engine.tally import Tally
 from gemsim.engine.unseen import Unseen
 from gemsim.engine.verdict import Verdicts
-from gemsim.engine.watch import Listener
 from gemsim.failures.trace import Event
 from gemsim.scenario import Scenario
 
