@@ -442,7 +442,7 @@ def command(arguments: list[str]) -> str:
     """The command line, run here: exit code and output are those of a user's error or of success."""
     code, out, err = quiet(arguments)
     text = err.replace("\r", "")
-    if code == 1 or "Traceback" in text or "internal error" in text:
+    if code == 1 or "Traceback (most recent call last)" in text or "internal error" in text:
         raise Defect(f"gemsim {arguments!r}: exit {code}: {err[:1500]}")
     if code not in (0, 2, 3):
         raise Defect(f"gemsim {arguments!r}: exit {code}")
