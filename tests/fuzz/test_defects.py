@@ -460,3 +460,11 @@ def test_a_title_is_no_formula(tmp_path: Path) -> None:
     assert main(words) == 0
     drawn = ElementTree.parse(tmp_path / "out" / "timeline.svg")
     assert any("$_^$" in (text.text or "") for text in drawn.iter())
+
+
+def test_half_a_character_in_the_list_of_runs_does_not_break_the_report(swept: Path) -> None:
+    listed = json.loads((swept / "provenance.json").read_text())
+    listed["runs"][-1]["command"] = ["gemsim", "\ud800"]
+    (swept / "provenance.json").write_text(json.dumps(listed))
+    assert main(["report", str(swept)]) == 0
+    assert "gemsim &#39;?&#39;" in (swept / "report.html").read_text(encoding="utf-8")

@@ -42,7 +42,8 @@ def html_of(report: Report) -> str:
     pictures = {figure.name: Markup(inline(figure.svg.decode(), figure.name)) for figure in report.figures}
     style = Markup(loader.get_source(environment, "report.css")[0])
     page = environment.get_template("report.html").render(report=report, pictures=pictures, style=style)
-    return re.sub(r"\n\s*\n+", "\n", page)
+    # A list of runs that was tampered with may hold half a character, which no file in UTF-8 can.
+    return re.sub(r"\n\s*\n+", "\n", page).encode("utf-8", "replace").decode()
 
 
 def inline(svg: str, name: str) -> str:
