@@ -18,13 +18,13 @@ from gemsim.study.analytic import COMPUTED
 from gemsim.study.design import DesignPoint, short_names
 from gemsim.study.page import TITLE, Page
 from gemsim.study.points import NO_FORM
+from gemsim.study.remarks import most_frequent
 from gemsim.study.shares import percent
+from gemsim.study.terminal import KINDS
 from gemsim.study.titles import said
 
 NOTHING_RUN = "Closed form only; nothing was simulated."
 SHOWN_GROUPS = 24  # more are in the file
-SHOWN_REASONS = 3
-KINDS = {"exact": "=", "first_order": "~", "bound": "<"}
 
 
 def render_closed(loaded: LoadedStudy, designs: Sequence[DesignPoint], rows: Sequence[Row], *, width: int) -> str:
@@ -121,7 +121,4 @@ def _without(rows: Sequence[Row]) -> Iterator[str]:
     for what, reasons in (("infeasible", cannot), ("without a closed form", none)):
         if reasons:
             yield f"{reasons.total():,} points are {what}:"
-        for reason, count in reasons.most_common(SHOWN_REASONS):
-            yield f"  {count:,} × {reason}"
-        if len(reasons) > SHOWN_REASONS:
-            yield f"  and {len(reasons) - SHOWN_REASONS} other reasons"
+        yield from most_frequent(reasons)

@@ -36,8 +36,13 @@ def extrapolated(groups: Sequence[Group]) -> Iterator[str]:
     reasons = Counter(notes[0].partition(f"{EXTRAPOLATED}: ")[2] for notes in shouted if notes)
     if reasons:
         yield f"Caution: the costs of {reasons.total()} of {len(points)} points are EXTRAPOLATED beyond their profile:"
+    yield from most_frequent(reasons)
+
+
+def most_frequent(reasons: Counter[str]) -> Iterator[str]:
+    """The reasons that count most, and how many others there are."""
     for reason, count in reasons.most_common(SHOWN_REASONS):
-        yield f"  {count} × {reason}"
+        yield f"  {count:,} × {reason}"
     if len(reasons) > SHOWN_REASONS:
         yield f"  and {len(reasons) - SHOWN_REASONS} other reasons"
 

@@ -91,15 +91,13 @@ def _shares(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set_title(f"time lost: share of each {1 / PIECES:.1%} of the run, in %")
     axes.set_ylim(0.0, None)
     if parts:
-        axes.legend(
-            frameon=False,
-            ncols=len(parts),
-            fontsize=8,
-            handlelength=1.3,
-            columnspacing=1.1,
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-        )
+        _legend_above(axes, columns=len(parts), height=1.0)
+
+
+def _legend_above(axes: Any, *, columns: int, height: float) -> None:
+    """Over the right end of the axes; `height` is its lower edge as a share of theirs."""
+    small: dict[str, Any] = {"frameon": False, "fontsize": 8, "handlelength": 1.3, "columnspacing": 1.1}
+    axes.legend(ncols=columns, loc="lower right", bbox_to_anchor=(1.0, height), **small)
 
 
 def _lost(timeline: Timeline, column: str, edges: Floats) -> Floats:
@@ -164,15 +162,7 @@ def _failures(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set(yticks=range(len(scopes)), yticklabels=scopes, ylim=(-0.6, max(0.6, len(scopes) - 0.4)))
     axes.grid(axis="y", lw=0.3, color=GRID)
     if struck:
-        axes.legend(
-            frameon=False,
-            ncols=3,
-            fontsize=8,
-            handlelength=1.3,
-            columnspacing=1.1,
-            loc="lower right",
-            bbox_to_anchor=(1.0, 0.98),
-        )
+        _legend_above(axes, columns=3, height=0.98)
 
 
 def _lost_so_far(axes: Any, timeline: Timeline, unit: float) -> None:
