@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from gemsim.cli.example import study_argument
+
 EXAMPLES = """\b
 Examples:
   gemsim timeline studies/gem.yaml --quick --point 1
@@ -15,7 +17,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@study_argument
 @click.argument("choice", nargs=-1, metavar="[PATH=VALUE]...")
 @click.option("--point", type=int, metavar="N", help="The N-th design point, in the order of summary.csv.")
 @click.option("--replication", type=click.IntRange(0), default=0, metavar="N", help="Which run, from 0 (default).")

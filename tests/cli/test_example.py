@@ -61,6 +61,7 @@ def test_choices_may_follow_an_example(words: list[str], capsys: pytest.CaptureF
         (["recommend"], "or --example NAME"),
         (["sensitivity"], "or --example NAME"),
         (["losses"], "or --example NAME"),
+        (["timeline", "--example", "gem", "gem.yaml"], "give one of them"),
         (["check", "--example"], "requires an argument"),
     ],
 )
