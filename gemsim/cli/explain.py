@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gemsim.cli.example import study_argument
+from gemsim.cli.options import seed_option
 
 EXAMPLES = """\b
 Examples:
@@ -23,7 +24,7 @@ Examples:
 @click.option("--point", type=int, metavar="N", help="The N-th design point, in the order of summary.csv.")
 @click.option("--quick", is_flag=True, help="Of the study's small version.")
 @click.option("--replications", type=click.IntRange(1), help="Instead of the study's number.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
+@seed_option
 @click.option("--json", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write the same as data.")
 def explain(
     study: Path,

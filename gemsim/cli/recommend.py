@@ -9,6 +9,7 @@ import click
 
 from gemsim.cli.example import study_argument
 from gemsim.cli.main import ASKED_WRONG, DONE, POINTS_FAILED
+from gemsim.cli.options import jobs_option, seed_option
 
 EXAMPLES = """\b
 Examples:
@@ -20,9 +21,9 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @study_argument
 @click.option("--quick", is_flag=True, help="Decide the study's small version, in seconds.")
-@click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes (default: one for each CPU).")
+@jobs_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results (default: out/STUDY-recommend).")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
+@seed_option
 @click.option("--replications", type=click.IntRange(2), help="To begin with, instead of the study's number.")
 @click.option("--confirm", type=click.IntRange(2), help="Designs that the engine confirms (default: 8).")
 def recommend(

@@ -12,6 +12,7 @@ import click
 
 from gemsim.cli.example import study_argument
 from gemsim.cli.main import DONE
+from gemsim.cli.options import seed_option
 
 if TYPE_CHECKING:
     from gemsim.spec.loading import LoadedStudy
@@ -40,7 +41,7 @@ ENGINE_ROWS, ENGINE_WALKS = 16, 4
 @click.option("--engine", is_flag=True, help="Simulate, on common failures, in place of the closed form (slow).")
 @click.option("--replications", type=click.IntRange(2), default=8, show_default=True, help="Of each run of --engine.")
 @click.option("--quick", is_flag=True, help="The study's small version, and fewer runs.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
+@seed_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for sensitivity.json and tornado.svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object instead of the page.")
 def sensitivity(

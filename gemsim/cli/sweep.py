@@ -13,6 +13,7 @@ import click
 
 from gemsim.cli.example import study_argument
 from gemsim.cli.main import DONE, POINTS_FAILED, reader_gone
+from gemsim.cli.options import jobs_option, seed_option
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -62,9 +63,9 @@ def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[
 @click.command(epilog=EXAMPLES)
 @study_argument
 @click.option("--quick", is_flag=True, help="Run the study's small version, in seconds.")
-@click.option("--jobs", "-j", type=click.IntRange(1), help="Worker processes (default: one for each CPU).")
+@jobs_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results (default: out/STUDY).")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
+@seed_option
 @click.option("--replications", type=click.IntRange(1), help="Instead of the study's number.")
 @click.option(
     "--limit",
@@ -104,6 +105,7 @@ def sweep(
     from gemsim.study.machine import cpus
     from gemsim.study.plan import MODEL, default_folder, plan
     from gemsim.study.progress import reporter
+    from gemsim.study.report import PAGE
     from gemsim.study.sweep import sweep as run
 
     if dask is not None and jobs is not None:
@@ -128,6 +130,8 @@ def sweep(
                 fail_fast=fail_fast,
                 shard=shard,
             )
+        if result.added and (folder / PAGE).is_file():
+            report.say(f"{folder / PAGE} does not show the new replications yet; gemsim report {folder} does")
     return show(result) if shard == (1, 1) else _show_share(result, shard)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gemsim.cli.example import study_argument
+from gemsim.cli.options import seed_option
 
 EXAMPLES = """\b
 Examples:
@@ -22,7 +23,7 @@ Examples:
 @click.option("--point", type=int, metavar="N", help="The N-th design point, in the order of summary.csv.")
 @click.option("--replication", type=click.IntRange(0), default=0, metavar="N", help="Which run, from 0 (default).")
 @click.option("--quick", is_flag=True, help="Of the study's small version.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Instead of the study's seed.")
+@seed_option
 @click.option("--full", is_flag=True, help="Tell every event, however many.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for text, CSV, picture and trace.")
 def timeline(

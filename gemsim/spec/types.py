@@ -135,15 +135,20 @@ class Name(SelfRead):
 
 
 class Label(SelfRead):
-    """A name of a variant, as it stands in tables: printable text of at most 64 characters."""
+    """A name of a variant, as it stands in tables: printable text of at most 64 characters that is no formula there."""
+
+    FORMULA = ("=", "+", "-", "@")  # with which a cell begins that a spreadsheet works out
 
     def read(self, value: Any) -> str:
         if isinstance(value, str) and value.strip() == value and value.isprintable() and 0 < len(value) <= 64:
-            return value
+            if not value.startswith(self.FORMULA):
+                return value
+            what = f"a spreadsheet takes it for a formula ({show(value)})"
+            raise ValueRefused(what, f"a name that does not begin with one of {' '.join(self.FORMULA)}", "rename it")
         raise ValueRefused(f"not a name ({show(value)})", "printable text of at most 64 characters", "shorten it")
 
     def form(self) -> dict[str, Any]:
-        return {"type": "string", "minLength": 1, "maxLength": 64}
+        return {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[^=+@-]"}
 
 
 class RateText(SelfRead):

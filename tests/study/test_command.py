@@ -163,6 +163,18 @@ def test_options_stand_in_for_the_study(study: Path, tmp_path: Path, monkeypatch
     assert "seed: 4" in (tmp_path / "other/study.yaml").read_text()
 
 
+def test_replications_that_a_report_does_not_show_yet_are_told(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["sweep", str(study), "--jobs", "1", "--out", str(tmp_path)]
+    page = tmp_path / "report.html"
+    for replications, there, told in ((2, False, False), (2, True, False), (3, True, True), (3, True, False)):
+        if there:
+            page.touch()
+        assert main([*asked, "--replications", str(replications)]) == 0
+        assert (f"{page} does not show the new replications yet" in capsys.readouterr().err) is told
+
+
 def test_failed_points_make_the_exit_code_3(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

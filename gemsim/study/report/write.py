@@ -9,10 +9,11 @@ from gemsim.results.figures.looks import GRID, INK, PAPER, SERIES, SOFT
 from gemsim.results.figures.timeline import COLOURS
 from gemsim.results.folder import write_bytes, write_text
 from gemsim.results.timeline import WORK
+from gemsim.study.report import PAGE
 from gemsim.study.report.content import Report
 
 SMALLEST, LARGEST = 1.1, 1.5  # CSS pixels for a point of a figure: its 9 points stay between 10 and 14 pixels
-PAGE, FIGURES = "report.html", "figures"
+FIGURES = "figures"
 _VARIABLES = {INK: "ink", SOFT: "soft", GRID: "grid", PAPER: "paper"} | {
     colour: f"series-{place}" for place, colour in enumerate(SERIES)
 }
