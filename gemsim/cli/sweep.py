@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from gemsim.cli.example import study_argument
 from gemsim.cli.main import DONE, POINTS_FAILED, reader_gone
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gemsim.study.sweep import SweepResult
 
 MOST_DIGITS = 9  # of a number of shares
+OF_RUNS = ("seed", "replications", "limit", "fail_fast", "dask", "shard")
 
 EXAMPLES = """\b
 Examples:
@@ -110,9 +112,11 @@ def sweep(
 
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is for processes of this machine; with --dask the cluster says how many it has")
+    if analytic:
+        _refuse_runs()
     loaded = load_study(study, quick=quick)
     if analytic:
-        return _analytic(loaded, out or default_folder(study, quick=quick))
+        return _analytic(loaded, out or default_folder(study, quick=quick), jobs or cpus())
     asked = plan(loaded, seed=seed, replications=replications, quick=quick)
     folder = out or default_folder(study, quick=quick, shard=shard)
     with reporter(study.stem, quiet=quiet) as report:
@@ -168,7 +172,16 @@ def _show_share(result: SweepResult, shard: tuple[int, int]) -> int:
     return POINTS_FAILED if result.failed else DONE
 
 
-def _analytic(loaded: LoadedStudy, folder: Path) -> int:
+def _refuse_runs() -> None:
+    """Options that say how to simulate say nothing where nothing is simulated."""
+    context = click.get_current_context()
+    given = [name for name in OF_RUNS if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"{names}: of replications, and --analytic runs none; leave one of them out")
+
+
+def _analytic(loaded: LoadedStudy, folder: Path, jobs: int) -> int:
     """Every design point by its closed form: a file and a short page."""
     from gemsim.results.folder import write_text
     from gemsim.results.table import to_csv
@@ -176,7 +189,7 @@ def _analytic(loaded: LoadedStudy, folder: Path) -> int:
     from gemsim.study.closed import render_closed
     from gemsim.study.design import designs_of
 
-    rows, designs = closed_forms(loaded), designs_of(loaded)
+    rows, designs = closed_forms(loaded, jobs=jobs), designs_of(loaded)
     names = [*designs[0].columns, *COMPUTED]
     write_text(folder / "analytic.csv", to_csv([{name: row[name] for name in names} for row in rows]))
     click.echo(render_closed(loaded, designs, rows, width=width()), nl=False)

@@ -5,7 +5,7 @@ Points that differ in intervals and spares alone are one structure, which is bui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from gemsim.spec.study import StudySpec
 from gemsim.study.along import CANNOT, OPTIMAL, Axis, along, axis, beside, may_be_axis
 from gemsim.study.design import DesignPoint, designs_of
 from gemsim.study.points import NO_FORM, reason_of
+from gemsim.study.pools import Pools
 
 _FORM = ("ettr_analytic", "analytic_kind", "analytic_error", *COLUMNS)
 _OWN = (
@@ -34,6 +35,10 @@ _OWN = (
 )
 COMPUTED = ("variant", "feasible", "reason", *_FORM, "analytic_note", *_OWN)  # all other columns of a row are None
 _EMPTY: Row = dict.fromkeys(RESULT_COLUMNS)
+MANY = 400  # structures: two seconds, and starting processes takes one
+PARTS = 4  # for each process, so that none waits long for the last
+
+Known = dict[int, Row]  # by place in the table, without what the design itself says
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +63,31 @@ class _Group:
         return given
 
 
-def closed_forms(loaded: LoadedStudy) -> tuple[Row, ...]:
+def closed_forms(loaded: LoadedStudy, *, jobs: int = 1) -> tuple[Row, ...]:
     """A row for each design point, in order, with the columns of the summary; what is not computed is None.
 
     What cannot exist has its `reason`; what no form holds has `analytic_kind` "none" and an `analytic_note`. Points for
-    which the form has no arrays (see analytic/screen) go one by one.
+    which the form has no arrays (see analytic/screen) go one by one. Where structures are many, `jobs` processes share
+    them; the rows are the same.
     """
     designs = designs_of(loaded)
-    rows: list[Row] = [{}] * len(designs)
-    for group in _grouped(designs, may_be_axis):
-        _fill(loaded, group, rows)
-    return tuple(rows)
+    groups = _grouped(designs, may_be_axis)
+    known = _together(loaded, groups) if jobs == 1 or len(groups) < MANY else _shared(loaded, groups, jobs)
+    return tuple(_row(point, known[point.index]) for point in designs)
+
+
+def _shared(loaded: LoadedStudy, groups: Sequence[_Group], jobs: int) -> Known:
+    """As `_together`, by so many processes; neighbours stay together, as they have most in common."""
+    size = -(-len(groups) // (PARTS * jobs))
+    with Pools(jobs) as pools:
+        parts = [groups[at : at + size] for at in range(0, len(groups), size)]
+        futures = [pools.held.submit(_together, loaded, part) for part in parts]
+        return {index: known for future in futures for index, known in future.result().items()}
+
+
+def _together(loaded: LoadedStudy, groups: Iterable[_Group]) -> Known:
+    """What is known of each point of these groups, by its place in the table."""
+    return {index: known for group in groups for index, known in _filled(loaded, group)}
 
 
 def _grouped(points: Iterable[DesignPoint], free: Callable[[str], bool]) -> list[_Group]:
@@ -81,8 +100,8 @@ def _grouped(points: Iterable[DesignPoint], free: Callable[[str], bool]) -> list
     return [_Group(paths, own) for (_, _, paths), own in found.items()]
 
 
-def _fill(loaded: LoadedStudy, group: _Group, rows: list[Row]) -> None:
-    """The rows of a group, which is divided further where a path turns out to be no axis of its structure."""
+def _filled(loaded: LoadedStudy, group: _Group) -> Iterator[tuple[int, Row]]:
+    """The points of a group, which is divided further where a path turns out to be no axis of its structure."""
     try:
         spec = resolve_point(loaded, group.base)
         axes = [axis(spec, path, group.values(path)) for path in group.paths]
@@ -90,15 +109,14 @@ def _fill(loaded: LoadedStudy, group: _Group, rows: list[Row]) -> None:
         if len(known) < len(axes):
             taken = {one.path for one in known}
             for part in _grouped(group.points, lambda path: path in taken):
-                _fill(loaded, part, rows)
+                yield from _filled(loaded, part)
             return
         table = _table(spec, build(spec), known, len(group.points))
     except GemsimError as error:
-        for point in group.points:
-            rows[point.index] = _row(point, {"reason": reason_of(error), "feasible": False})
+        yield from ((point.index, {"reason": reason_of(error), "feasible": False}) for point in group.points)
         return
     for at, point in enumerate(group.points):
-        rows[point.index] = _row(point, {name: values[at] for name, values in table.items()})
+        yield point.index, {name: values[at] for name, values in table.items()}
 
 
 def _table(spec: StudySpec, scenario: Scenario, axes: Sequence[Axis], points: int) -> dict[str, list[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 from gemsim.cli.main import main
 from gemsim.results.summary import RESULT_COLUMNS
 from gemsim.spec.loading import LoadedStudy, load_study, parse_study
+from gemsim.study import analytic
 from gemsim.study.analytic import COMPUTED, closed_forms
 from gemsim.study.plan import MODEL, plan
 from gemsim.study.points import realise
+from gemsim.study.pools import Pools
 
 ROOT = Path(__file__).parents[2]
 BASE = (ROOT / "tests" / "spec" / "valid" / "designs.yaml").read_text().split("sweep:")[0] + "run: {horizon: 54 d}\n"
@@ -90,3 +93,30 @@ def test_the_command_writes_all_points_and_says_that_nothing_ran(
     assert [row["feasible"] for row in rows] == ["false", "true"]
     own = closed_forms(load_study(study))[1]["ettr_analytic"]
     assert float(rows[1]["ettr_analytic"]) == pytest.approx(own)
+
+
+def test_processes_that_share_the_structures_find_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = load_study(ROOT / "studies" / "widths.yaml", quick=True)
+    alone = closed_forms(study)
+    shared: list[int] = []
+
+    def made(jobs: int) -> Pools:
+        shared.append(jobs)
+        return Pools(jobs)
+
+    monkeypatch.setattr(analytic, "Pools", made)
+    assert closed_forms(study, jobs=2) == alone
+    assert not shared  # few structures are not worth the start of processes
+    monkeypatch.setattr(analytic, "MANY", 2)
+    assert closed_forms(study, jobs=2) == alone
+    assert shared == [2]
+
+
+@pytest.mark.parametrize("given", ["--seed 3", "--replications 4", "--limit '1 h'", "--fail-fast", "--shard 1/2"])
+def test_what_says_how_to_simulate_is_refused_where_nothing_is(
+    given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = str(ROOT / "studies" / "widths.yaml")
+    assert main(["sweep", study, "--analytic", "--out", str(tmp_path / "out"), *shlex.split(given)]) == 2
+    assert f"{shlex.split(given)[0]}: of replications, and --analytic runs none" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

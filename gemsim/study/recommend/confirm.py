@@ -22,9 +22,9 @@ from gemsim.results.summary import Point, Row, meets
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.study.design import DesignPoint
 from gemsim.study.points import Model
+from gemsim.study.pools import Pools
 from gemsim.study.progress import Reporter
 from gemsim.study.recommend.objective import Sought
-from gemsim.study.recommend.pools import Pools
 from gemsim.study.recommend.space import show
 from gemsim.study.sweep import Plan, SweepResult, sweep
 

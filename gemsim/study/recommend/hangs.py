@@ -11,12 +11,12 @@ import numpy as np
 from gemsim.scenario import build
 from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.study import Requirement
+from gemsim.study.pools import Pools
 from gemsim.study.recommend.breakeven import BreakEven, Contest, Rival, break_even
 from gemsim.study.recommend.confirm import OVERHEADS, Verdict
 from gemsim.study.recommend.inputs import Input, inputs_of, spelled_out
 from gemsim.study.recommend.measure import Measure, measured, range_of
 from gemsim.study.recommend.objective import Sought
-from gemsim.study.recommend.pools import Pools
 
 CHUNKS = 6  # of inputs, for each worker
 

@@ -19,6 +19,7 @@ from gemsim.spec.loading import LoadedStudy, resolve_point
 from gemsim.spec.study import Requirement
 from gemsim.study.along import SPARES
 from gemsim.study.points import Model
+from gemsim.study.pools import Pools
 from gemsim.study.progress import Reporter
 from gemsim.study.recommend.answer import Answer, Short, to_json
 from gemsim.study.recommend.confirm import Design, Verdict, confirm
@@ -26,7 +27,6 @@ from gemsim.study.recommend.constraints import missed_in, nearest, shadows
 from gemsim.study.recommend.front import met, pareto, picks, screened_by, wanted
 from gemsim.study.recommend.hangs import hangs
 from gemsim.study.recommend.objective import Sought
-from gemsim.study.recommend.pools import Pools
 from gemsim.study.recommend.screen import LOSSES, Screened, Tools, screened
 from gemsim.study.recommend.space import Structure, structures
 from gemsim.study.sweep import Plan

@@ -1,4 +1,4 @@
-"""One pool of processes for all stages of a recommendation: starting workers costs more than some of the stages."""
+"""One pool of processes lent again and again: starting workers costs more than some stages of a job take."""
 
 from __future__ import annotations
 
