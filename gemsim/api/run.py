@@ -18,6 +18,8 @@ from gemsim.api.study import Study, as_study
 from gemsim.errors import GemsimError
 from gemsim.results.rows import SCHEMA
 from gemsim.results.summary import Point, summarise
+from gemsim.study.analytic import COMPUTED, closed_forms
+from gemsim.study.design import designs_of
 from gemsim.study.labels import label, labels
 from gemsim.study.plan import MODEL, default_folder, plan
 from gemsim.study.points import realise
@@ -66,7 +68,7 @@ def sweep(
         return Results(asked, run(wanted, MODEL, folder, jobs=jobs_of(jobs), report=report))
 
 
-def predict(study: AnyStudy) -> pd.DataFrame:
+def predict(study: AnyStudy, *, screen: bool = False, jobs: int = 1) -> pd.DataFrame:
     """The closed form of every design point, without simulation: a row for each, in the order of `Study.points`.
 
     Columns: the swept paths in SI, then those of summary.csv that need no simulation: `feasible` and `reason`,
@@ -74,14 +76,21 @@ def predict(study: AnyStudy) -> pd.DataFrame:
     `_analytic` columns, memory and step overhead, the profile and whether it is modelled. What no closed form covers is
     NaN, and `analytic_note` says why; a point that cannot exist has `feasible` False and its `reason`.
 
-    Raises StudyError.
+    With `screen` only the columns of `gemsim sweep --analytic`, the same to rounding, and without what uncertain inputs
+    leave open: for grids of thousands, which are worked out as arrays where points differ in intervals and spares
+    alone; `jobs` processes share what is left.
+
+    Raises StudyError, ValueRefused for a number of jobs that is none.
 
     >>> import gemsim as gs
     >>> table = gs.predict(gs.load_study("widths", quick=True))
     >>> len(table), round(float(table["ettr_analytic"].max()), 3)
     (72, 0.956)
     """
-    asked = as_study(study)
+    asked, processes = as_study(study), jobs_of(jobs)
+    if screen:
+        rows = closed_forms(asked.loaded, jobs=processes)
+        return summary_frame(rows, swept_by(asked.loaded, designs_of(asked.loaded)), "", COMPUTED)
     wanted = _plan(asked)
     points, _, faults = realise(wanted.designs, wanted.resolve, MODEL)
     for fault in faults.values():
@@ -89,8 +98,8 @@ def predict(study: AnyStudy) -> pd.DataFrame:
     if wanted.inputs is not None:
         points = wanted.inputs(points, wanted.designs)
     empty = SCHEMA.empty_table()
-    rows = summarise(points, empty, replications=0, require={}, failed={}).rows
-    return summary_frame(rows, swept_by(asked.loaded, points), _currency(asked), FORESEEN)
+    found = summarise(points, empty, replications=0, require={}, failed={}).rows
+    return summary_frame(found, swept_by(asked.loaded, points), _currency(asked), FORESEEN)
 
 
 def simulate(

@@ -30,6 +30,7 @@ FRAMES: dict[str, Callable[[gs.Results], pd.DataFrame]] = {
     "costs": lambda results: results.costs,
     "points": lambda results: results.study.points,
     "predict": lambda results: gs.predict(results.study),
+    "predict, screen": lambda results: gs.predict(results.study, screen=True),
     "simulate": lambda results: gs.simulate(one("k=16", "m=1"), replications=2),
     "compare": lambda results: gs.compare(results),
     "profile points": lambda results: gs.load_profile("nvidia-h100").points,

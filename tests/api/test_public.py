@@ -18,7 +18,7 @@ SIGNATURES = {
     "load_profile": "(name)",
     "load_results": "(folder)",
     "load_study": "(path, quick=False)",
-    "predict": "(study)",
+    "predict": "(study, *, screen=False, jobs=1)",
     "recommend": ("(study, *, out=None, jobs=None, replications=None, seed=None, confirm=None, quiet=False)"),
     "simulate": "(study, *, replications=None, seed=None, jobs=1)",
     "sweep": "(study, *, out=None, jobs=None, replications=None, seed=None, quiet=False)",

@@ -141,6 +141,18 @@ def test_the_closed_form_is_that_of_the_sweep(swept: gs.Results) -> None:
     pd.testing.assert_frame_equal(alone, swept.summary[both])
 
 
+def test_the_screen_is_the_closed_form_of_fewer_columns() -> None:
+    every = ["20 min", "2 h", "optimal", "1 s"]
+    study = small().set("sweep.grid.protection.checkpoint.interval", every).set(f"sweep.grid.{K}", [16, 4000])
+    fully, screened = gs.predict(study), gs.predict(study, screen=True)
+    assert set(screened.columns) < set(fully.columns)
+    assert 0 < screened["feasible"].sum() < len(screened)
+    left = ["reason", "analytic_note"]  # a reason names the value at its place in the study, or the steps
+    shown = fully[screened.columns.drop(left)]
+    pd.testing.assert_frame_equal(screened.drop(columns=left), shown, rtol=1e-9, check_dtype=False)
+    assert ((screened["reason"] == "") == (fully["reason"] == "")).all()
+
+
 def test_the_closed_form_has_what_uncertain_inputs_leave_open(tmp_path: Path) -> None:
     study = gs.load_study("uncertain", quick=True).point(index=0).with_({"run.horizon": "1 d", "run.replications": 1})
     alone = gs.predict(study).iloc[0]
