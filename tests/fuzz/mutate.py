@@ -380,6 +380,8 @@ def mutated_json(tree: Any, draw: random.Random) -> bytes:
             value = above[path[-1]]
         except (KeyError, IndexError, TypeError):
             continue  # gone by an earlier change
+        if isinstance(above, str):
+            continue  # put by an earlier change where a list was
         kind = draw.randrange(7)
         if kind <= 2:
             above[path[-1]] = draw.choice(JSON_VALUES)
