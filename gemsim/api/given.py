@@ -7,6 +7,7 @@ from typing import SupportsIndex
 
 from gemsim.errors import ValueRefused, show
 from gemsim.study.machine import cpus
+from gemsim.study.runner import limit_of
 
 LARGEST_SEED = 2**63 - 1
 
@@ -33,3 +34,11 @@ def seed_of(value: SupportsIndex | None) -> int | None:
 def jobs_of(value: SupportsIndex | None) -> int:
     """Worker processes: those given, else one for each CPU. Raises ValueRefused."""
     return whole("jobs", value) or cpus()
+
+
+def seconds_of(name: str, value: str | None) -> float | None:
+    """A longest time with its unit, in seconds. Raises ValueRefused."""
+    try:
+        return None if value is None else limit_of(value)
+    except ValueRefused as refused:
+        raise ValueRefused(f"{name}: {refused.what}", refused.allowed, refused.todo) from None

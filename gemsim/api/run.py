@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,16 @@ import pandas as pd
 import pyarrow as pa
 
 from gemsim.api.frames import FORESEEN, rows_frame, summary_frame, swept_by
-from gemsim.api.given import jobs_of, seed_of, whole
+from gemsim.api.given import jobs_of, seconds_of, seed_of, whole
 from gemsim.api.progress import reporting
 from gemsim.api.results import Results
 from gemsim.api.study import Study, as_study
-from gemsim.errors import GemsimError
+from gemsim.errors import GemsimError, ValueRefused
 from gemsim.results.rows import SCHEMA
 from gemsim.results.summary import Point, summarise
 from gemsim.study.analytic import COMPUTED, closed_forms
 from gemsim.study.design import designs_of
+from gemsim.study.executors import here_or_there
 from gemsim.study.labels import label, labels
 from gemsim.study.plan import MODEL, default_folder, plan
 from gemsim.study.points import realise
@@ -38,6 +40,10 @@ def sweep(
     jobs: int | None = None,
     replications: int | None = None,
     seed: int | None = None,
+    limit: str | None = None,
+    fail_fast: bool = False,
+    dask: str | None = None,
+    executor: Callable[[int], Executor] | None = None,
     quiet: bool = False,
 ) -> Results:
     """Simulate every design point of a study, as `gemsim sweep` does, and return what was found.
@@ -47,6 +53,11 @@ def sweep(
     `jobs`: worker processes (default: one for each CPU); a script that uses more than one must be guarded by
     `if __name__ == "__main__":`, a notebook needs no guard. `replications`, `seed`: instead of the study's. A `decide:`
     section is for `recommend` and is left aside.
+
+    `limit`: the longest time of a replication ("10 min"), after which its worker is killed. `fail_fast`: the first
+    design point that fails ends the sweep with PointFailed. `dask`: the address or file of the scheduler whose workers
+    run it. `executor`: in its place whatever makes a `concurrent.futures.Executor` for so many jobs, such as
+    `ThreadPoolExecutor`: each replication has a watched process of its own anyway.
 
     Ctrl-C, or the stop button of a notebook, raises KeyboardInterrupt and keeps what is done: the same call goes on
     from there. Raises StudyError, ValueRefused for a number out of range, ResultsError for a folder that cannot be
@@ -62,10 +73,22 @@ def sweep(
     's'
     """
     asked = as_study(study)
+    limit_s = seconds_of("limit", limit)
+    if dask is not None and (executor is not None or jobs is not None):
+        raise ValueRefused("dask beside executor or jobs", "one of them: the cluster says how many workers it has")
     folder = Path(out) if out is not None else default_folder(asked.path, quick=asked.quick)
     with reporting(asked.path.stem, quiet=quiet) as report:
         wanted = _plan(asked, seed=seed, replications=replications)
-        return Results(asked, run(wanted, MODEL, folder, jobs=jobs_of(jobs), report=report))
+        with here_or_there(dask, say=report.say) as make:
+            found = run(
+                *(wanted, MODEL, folder),
+                jobs=jobs_of(jobs),
+                report=report,
+                make_executor=executor or make,
+                limit_s=limit_s,
+                fail_fast=fail_fast,
+            )
+        return Results(asked, found)
 
 
 def predict(study: AnyStudy, *, screen: bool = False, jobs: int = 1) -> pd.DataFrame:

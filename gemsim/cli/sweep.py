@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +15,6 @@ from gemsim.cli.main import DONE, POINTS_FAILED, reader_gone
 from gemsim.cli.options import jobs_option, seed_option
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from gemsim.spec.loading import LoadedStudy
     from gemsim.study.sweep import SweepResult
 
@@ -41,16 +37,13 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
     """A time with its unit, in seconds."""
     if text is None:
         return None
-    from gemsim.errors import UnitError
-    from gemsim.units import parse
+    from gemsim.errors import UnitError, ValueRefused
+    from gemsim.study.runner import limit_of
 
     try:
-        seconds = parse(text, "time")
-    except UnitError as error:
+        return limit_of(text)
+    except (UnitError, ValueRefused) as error:
         raise click.BadParameter(str(error)) from None
-    if seconds <= 0.0:
-        raise click.BadParameter(f"'{text}' leaves no time; a replication takes milliseconds to minutes")
-    return seconds
 
 
 def _share(context: click.Context, option: click.Parameter, text: str) -> tuple[int, int]:
@@ -104,6 +97,7 @@ def sweep(
     its worker twice is named in the table, and the others go on.
     """
     from gemsim.spec.loading import load_study
+    from gemsim.study.executors import here_or_there
     from gemsim.study.machine import cpus
     from gemsim.study.plan import MODEL, default_folder, plan
     from gemsim.study.progress import reporter
@@ -124,7 +118,7 @@ def sweep(
             report.say(f"{study}: has no `quick:` section, so the full study runs")
         if loaded.spec.decide is not None:
             report.say(f"{study}: `decide:` is for gemsim recommend and is left aside here")
-        with _executors(dask, report.say) as make:
+        with here_or_there(dask, say=report.say) as make:
             result = run(
                 *(asked, MODEL, folder),
                 jobs=jobs or cpus(),
@@ -137,20 +131,6 @@ def sweep(
         if result.added and (folder / PAGE).is_file():
             report.say(f"{folder / PAGE} does not show the new replications yet; gemsim report {folder} does")
     return show(result) if shard == (1, 1) else _show_share(result, shard)
-
-
-@contextmanager
-def _executors(dask: str | None, say: Callable[[str], None]) -> Iterator[Callable[[int], Executor]]:
-    """Where the replications run: processes here, or the workers of a Dask cluster."""
-    if dask is None:
-        from gemsim.study.executors import local
-
-        yield local
-    else:
-        from gemsim.study.cluster import connected
-
-        with connected(dask, say=say) as make:
-            yield make
 
 
 def show(result: SweepResult) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from gemsim.study.children import Children, belong, watched
@@ -55,3 +56,15 @@ class WorkerPool(Executor):
 def local(jobs: int) -> Executor:
     """This process for one job, a pool of processes for more."""
     return InProcess() if jobs == 1 else WorkerPool(jobs)
+
+
+@contextmanager
+def here_or_there(dask: str | None, *, say: Callable[[str], None]) -> Iterator[Callable[[int], Executor]]:
+    """What makes executors: of this machine, or of the Dask cluster with this address (see cluster.connected)."""
+    if dask is None:
+        yield local
+    else:
+        from gemsim.study.cluster import connected
+
+        with connected(dask, say=say) as make:
+            yield make

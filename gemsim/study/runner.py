@@ -14,10 +14,11 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
-from gemsim.errors import GemsimError
+from gemsim.errors import GemsimError, ValueRefused, show
 from gemsim.study.children import CannotStart, Lost, watched
 from gemsim.study.executors import InProcess, local
 from gemsim.study.tasks import Key, Outcome, Simulate, Task, failed, run_batch
+from gemsim.units import parse
 
 BATCH_S = 1.5  # long against the cost of a batch, short against what a kill may lose
 FIRST_BATCH = 8  # tasks, while nothing is known about their cost
@@ -28,6 +29,14 @@ LIMIT_TIMES = 100.0  # and never less than this many times the longest so far
 HOPELESS = 3  # points that end workers before anything has run, or workers that do not start: the fault is not theirs
 
 Made = Future[list[Outcome]]
+
+
+def limit_of(text: str) -> float:
+    """Seconds that a replication may take, from a time with its unit. Raises UnitError, and ValueRefused for none."""
+    seconds: float = parse(text, "time")
+    if seconds <= 0.0:
+        raise ValueRefused(f"{show(text)} leaves no time", "a longer one; a replication takes milliseconds to minutes")
+    return seconds
 
 
 class Runner:

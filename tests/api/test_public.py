@@ -21,7 +21,10 @@ SIGNATURES = {
     "predict": "(study, *, screen=False, jobs=1)",
     "recommend": ("(study, *, out=None, jobs=None, replications=None, seed=None, confirm=None, quiet=False)"),
     "simulate": "(study, *, replications=None, seed=None, jobs=1)",
-    "sweep": "(study, *, out=None, jobs=None, replications=None, seed=None, quiet=False)",
+    "sweep": (
+        "(study, *, out=None, jobs=None, replications=None, seed=None, limit=None, fail_fast=False, dask=None,"
+        " executor=None, quiet=False)"
+    ),
 }
 ATTRIBUTES = {
     "FittedLog": "answer classes failures found gpus_per_node holds section source",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import gemsim as gs
 from gemsim.cli.main import main
-from gemsim.errors import GemsimError, ResultsError, ValueRefused
+from gemsim.errors import GemsimError, PointFailed, ResultsError, ValueRefused
 from gemsim.study.plan import MODEL
 from tests.api.small import K, M, one, small
 
@@ -125,6 +126,36 @@ def test_progress_is_plain_lines_or_nothing(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize("given", [{"jobs": 0}, {"replications": 0}, {"seed": -1}, {"seed": 2**63}, {"jobs": 1.5}])
 def test_a_number_out_of_range_is_one_line(given: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ValueRefused, match=rf"^{next(iter(given))}: not such a number .*; a whole number"):
+        gs.sweep(one("k=16", "m=1"), out=tmp_path / "none", **given)
+    assert not (tmp_path / "none").exists()
+
+
+def test_another_executor_finds_the_same(tmp_path: Path) -> None:
+    study = one("k=16", "m=1")
+    alone = gs.sweep(study, out=tmp_path / "one", jobs=1, replications=4, quiet=True)
+    threads = gs.sweep(
+        study, out=tmp_path / "any", jobs=2, replications=4, quiet=True, executor=ThreadPoolExecutor, limit="5 min"
+    )
+    pd.testing.assert_frame_equal(threads.summary, alone.summary)
+    pd.testing.assert_frame_equal(threads.rows, alone.rows)
+
+
+def test_a_limit_holds_and_the_first_failure_may_end_the_sweep(tmp_path: Path) -> None:
+    with pytest.raises(PointFailed, match=r"stopped at the first failure: .*no answer within"):
+        gs.sweep(small(), out=tmp_path, jobs=1, limit="0.01 ms", fail_fast=True, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"limit": "0 s"}, "^limit: '0 s' leaves no time"),
+        ({"limit": "10"}, "^limit: has no unit"),
+        ({"dask": "tcp://127.0.0.1:9", "jobs": 2}, "dask beside executor or jobs"),
+        ({"dask": "tcp://127.0.0.1:9", "executor": ThreadPoolExecutor}, "dask beside executor or jobs"),
+    ],
+)
+def test_ways_to_run_that_make_no_sense_are_refused(given: dict[str, Any], why: str, tmp_path: Path) -> None:
+    with pytest.raises(gs.GemsimError, match=why):
         gs.sweep(one("k=16", "m=1"), out=tmp_path / "none", **given)
     assert not (tmp_path / "none").exists()
 

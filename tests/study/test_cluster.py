@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import gemsim as gs
 from gemsim.cli.main import main
 from gemsim.cli.sweep import sweep as command
 from gemsim.errors import GemsimError
@@ -56,6 +57,9 @@ def test_one_job_two_jobs_and_dask_give_the_same_rows_and_summary_of_a_real_stud
     for name, words in ways.items():
         where = ["--out", str(tmp_path / name), "--replications", "3"]
         assert main(["sweep", str(STUDY), "--quick", *where, *words]) == 0
+    study = gs.load_study(STUDY, quick=True)
+    gs.sweep(study, out=tmp_path / "gs", replications=3, dask=workers.scheduler_address, quiet=True)
+    assert (tmp_path / "gs/summary.csv").read_bytes() == (tmp_path / "dask/summary.csv").read_bytes()
     one = RowStore(tmp_path / "one/rows").read()
     assert one.num_rows == 36
     for name in ("two", "dask"):
