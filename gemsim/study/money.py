@@ -80,18 +80,28 @@ def _bill(group: Group) -> Bill:
     return found or Bill(0, 0)
 
 
+def hourly(group: Group) -> tuple[str, str] | None:
+    """What a useful GPU-hour of its best design costs, and how surely; None without prices."""
+    row, bill = _taken(group), _bill(group)
+    if row is None or not bill.priced:
+        return None
+    low, high = row["cost_per_useful_gpu_hour_lo"], row["cost_per_useful_gpu_hour_hi"]
+    form = row["cost_per_useful_gpu_hour_analytic"]
+    beside = "" if form is None else f"; closed form {form:.4g}"
+    spread = "" if low is None or math.isnan(low) else f"95 %: {low:.4g} to {high:.4g}{beside}"
+    return f"{row['cost_per_useful_gpu_hour']:.4g} {bill.currency}", spread
+
+
 def _lines(group: Group, costs: Sequence[Row]) -> Iterator[str]:
     row, bill = _taken(group), _bill(group)
     assert row is not None
     own = [one for one in costs if all(one[key] == row[key] for key in ("point", "variant", *group.names))]
     unit = bill.currency
     yield f"{group.name(row)}:"
-    if bill.priced:
-        low, high = row["cost_per_useful_gpu_hour_lo"], row["cost_per_useful_gpu_hour_hi"]
-        form = row["cost_per_useful_gpu_hour_analytic"]
-        beside = "" if form is None else f"; closed form {form:.4g}"
-        spread = "" if low is None or math.isnan(low) else f" (95 %: {low:.4g} to {high:.4g}{beside})"
-        yield f"  {row['cost_per_useful_gpu_hour']:.4g} {unit} per useful GPU-hour{spread}."
+    hour = hourly(group)
+    if hour is not None:
+        price, spread = hour
+        yield f"  {price} per useful GPU-hour{f' ({spread})' if spread else ''}."
         yield (
             f"  A run costs {_amount(row['cost_per_run'])} {unit}; {_amount(row['lost_cost_per_run'])} {unit} of it "
             f"({percent(row['lost_cost_per_run'] / row['cost_per_run'], 1)}) is lost{_parts(own, 'cost_per_run')}."

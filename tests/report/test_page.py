@@ -68,6 +68,14 @@ def test_the_first_screen_says_what_the_terminal_says(widths: Path, report: Repo
     assert "few replications" in report.answer.cautions[0]
 
 
+def test_the_first_screen_has_the_price_of_a_study_with_prices(tmp_path: Path) -> None:
+    result = swept(tmp_path, study(f"{WIDTHS}\nprices: {{gpu_hour: 2.50 USD}}"))
+    facts = {fact.label: f"{fact.value} ({fact.beside})" for fact in report_of(tmp_path).answer.facts}
+    shown = re.search(r"(\S+ USD) per useful GPU-hour (\(95 %: .*?; closed form .*?\))", render(result, width=4000))
+    assert shown is not None
+    assert facts["Useful GPU-hour"] == f"{shown[1]} {shown[2]}"
+
+
 def test_every_figure_is_in_the_page_and_in_a_file(widths: Path, report: Report, page: str) -> None:
     assert names(report.figures) == EVERY
     for figure in report.figures:

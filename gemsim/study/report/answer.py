@@ -11,6 +11,7 @@ from gemsim.study.certainty import certainty
 from gemsim.study.drawn import drawn, winner
 from gemsim.study.heading import sources
 from gemsim.study.matrix import Block
+from gemsim.study.money import hourly
 from gemsim.study.report.content import NUMERIC, Answer, Fact, Grid, Part, plain
 from gemsim.study.report.jobs import APART, grid_of, sentence_of
 from gemsim.study.report.view import View
@@ -111,6 +112,9 @@ def _facts(view: View, lead: Group) -> Iterator[Fact]:
         )
     yield Fact("Memory overhead", percent(row["memory_overhead"]), "of the GPU's memory")
     yield Fact("Step time", f"+{percent(row['step_overhead'], 3)}", "when nothing fails")
+    hour = hourly(lead)
+    if hour is not None:
+        yield Fact("Useful GPU-hour", *hour)
     if known(row["wall_s_lo"]) and row["wall_s_lo"] < row["wall_s_hi"]:
         low, high = (brief(row[f"wall_s_{end}"], "time") for end in ("lo", "hi"))
         yield Fact("Wall time", brief(row["wall_s"], "time"), f"{LEVEL}: {low} to {high}, until the work is done")
