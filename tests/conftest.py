@@ -18,9 +18,11 @@ _workers: list[float] = []
 
 
 @pytest.fixture(autouse=True)
-def _width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages are as wide in a worker process as anywhere: where a line is folded is the terminal's affair."""
+def _as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are as wide in a worker process as anywhere: where a line is folded is the terminal's affair. And what a
+    process prints is held in a buffer, though test machines may have that switched off."""
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     _open_closed_streams()
-    with Stops(to_the_end=arguments is None) as stops:
+    with Stops(to_the_end=arguments is None) as stops, closing_stderr():
         try:
             asked = [word for word in words if word != "--debug"]
             result: Any = cli.main(asked, prog_name="gemsim", standalone_mode=False)
@@ -175,6 +175,18 @@ def _place(error: Exception) -> str:
 def reader_gone() -> None:
     """The reader of our output (`| head`) has left: say nothing, and keep Python from flushing into it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def closing_stderr() -> Iterator[None]:
+    """What stderr could not take is dropped at the end: Python would try once more at exit, and exit with 120."""
+    try:
+        yield
+    finally:
+        try:
+            sys.stderr.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _open_closed_streams() -> None:

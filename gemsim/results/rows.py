@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -162,7 +163,7 @@ class RowStore:
 
     def _rows(self, path: Path) -> int:
         try:
-            with path.open("rb") as stream:  # a name with a colon would be taken for an address
+            with _opened(path) as stream:
                 return int(pq.read_metadata(stream).num_rows)
         except FileNotFoundError:
             raise
@@ -171,7 +172,7 @@ class RowStore:
 
     def _read_part(self, path: Path, columns: list[str] | None = None) -> pa.Table:
         try:
-            with path.open("rb") as stream, pq.ParquetFile(stream, page_checksum_verification=True) as part:
+            with _opened(path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as part:
                 schema, table = part.schema_arrow, part.read(columns)
                 table.validate(full=True)
         except FileNotFoundError:
@@ -181,6 +182,12 @@ class RowStore:
         if not schema.equals(SCHEMA):
             raise ResultsError(f"{path}: its columns are those of another version; use another folder (--out)")
         return table
+
+
+def _opened(path: Path) -> pa.NativeFile:
+    """A file of Arrow's own: a name with a colon would be taken for an address, and a stream of Python would be let go
+    by a thread of Arrow's, which ends the process by a signal if the interpreter is ending just then."""
+    return pa.OSFile(os.fsencode(path))
 
 
 def _unreadable(path: Path, error: Exception) -> ResultsError:

@@ -49,7 +49,7 @@ def test_nothing_heavy_is_loaded(line: str) -> None:
     loaded = set(asked(line, modules="print('|', *sys.modules)")[-1].split())
     assert "|" in loaded
     assert not {"numpy", "pandas", "scipy", "pyarrow", "pydantic", "rich", "simpy", "ruamel.yaml"} & loaded
-    shared = {f"gemsim.cli.{name}" for name in ("main", "stops", "example")}
+    shared = {f"gemsim.cli.{name}" for name in ("main", "stops", "example", "options")}
     of_others = {name for name in loaded if name.startswith("gemsim.cli.")} - shared
     assert of_others <= {f"gemsim.cli.{line.split()[1]}"} if len(line.split()) > 1 else not of_others
 
