@@ -72,6 +72,23 @@ def test_numbers_come_back_bit_for_bit(tmp_path: Path) -> None:
     assert back == row | {"seed": 2**63 - 1}
 
 
+def test_no_stream_of_python_is_left_to_threads_that_outlive_the_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RowStore(tmp_path / "a: b é")
+    store.append([row_of("a", 0)], seed=1)
+    store.append([row_of("a", 1)], seed=1)
+
+    def refuse(*given: Any, **named: Any) -> None:
+        raise AssertionError("opened by Python")
+
+    for module in ("builtins", "io"):
+        monkeypatch.setattr(f"{module}.open", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
+    assert store.keys() == {("a", 0), ("a", 1)}
+    assert store.read().num_rows == 2
+
+
 def test_half_written_parts_are_not_read(tmp_path: Path) -> None:
     store = RowStore(tmp_path)
     store.append([row_of("a", 0)], seed=1)
