@@ -16,13 +16,14 @@ from typing import Any
 
 from gemsim.costs.fit import digits, fit, quantile
 from gemsim.costs.profiles import LARGEST, Profile, read_profile
-from gemsim.errors import ProfileError, show
+from gemsim.errors import ProfileError, printable, show
 from gemsim.files import size_of
 
 SCHEMA = "gemsim-bench 1"  # as gemsim_kernels.bench writes it
 OPS = ("encode", "decode", "update")
 LAUNCHES = ("launch", "graph_launch", "python_launch")  # ceilings in seconds; all other ceilings are in bytes/s
 PLAIN = ("array", "stripes")  # layouts that the fit uses: others are variants, for comparison only
+MOST_TOLD = 200  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,7 @@ def check(path: Path) -> list[str]:
     again = fitted(read_samples(path.parent / "samples.csv"))
     data = json.loads(path.read_text(encoding="utf-8"))
     wrong = [
-        f"{name}: the file says {data.get(name)}, its samples give {again[name]}"
+        f"{name}: the file says {_told(data.get(name))}, its samples give {_told(again[name])}"
         for name in ("copy_bandwidth", "launch", "ceilings")
         if data.get(name) != again[name]
     ]
@@ -264,8 +265,17 @@ def check(path: Path) -> list[str]:
     for name in held:
         if name in made and held[name] != made[name]:
             keys = [key for key in made[name] if held[name].get(key) != made[name][key]]
-            wrong += [f"{name}: {key} is {held[name].get(key)}, its samples give {made[name][key]}" for key in keys]
+            wrong += [
+                f"{name}: {key} is {_told(held[name].get(key))}, its samples give {_told(made[name][key])}"
+                for key in keys
+            ]
     return wrong
+
+
+def _told(value: object) -> str:
+    """A value with all its digits, cut where a file holds far more than any profile."""
+    text = printable(" ".join(str(value).split()))
+    return text if len(text) <= MOST_TOLD else f"{text[: MOST_TOLD - 3]}..."
 
 
 def _name(point: Mapping[str, Any]) -> str:

@@ -78,6 +78,24 @@ def check_row(row: Mapping[str, Any]) -> None:
         raise ResultsError(f"the fleet ledger of a replication sums to {held!r} GPU-s; {reserved!r} were reserved")
 
 
+def wrong_in(table: pa.Table) -> str:
+    """What in rows that were read cannot be right, as `check_row` has it; "" where nothing is.
+
+    Checksums cover the pages of a part; what says where these lie is not covered.
+    """
+    columns = {name: table[name].to_numpy() for name in NUMBERS}
+    wall, reserved = columns["wall_s"], columns["gpu_s_reserved"]
+    rounding = CLOSURE * np.maximum(np.maximum(wall, reserved), 0.0)
+    for name, values in columns.items():
+        if not np.all(np.isfinite(values) & (values >= -rounding)):
+            return f"{name} is negative or no number"
+    booked = sum(columns[f"{name}_s"] for name in LEDGER)
+    held = sum(columns[name] for name in FLEET_LEDGER)
+    if not np.all((wall > 0.0) & (np.abs(booked - wall) <= 2.0 * CLOSURE * wall)):  # twice: sums are rounded here
+        return "a ledger does not sum to the wall time"
+    return "" if np.all(np.abs(held - reserved) <= 2.0 * CLOSURE * reserved) else "GPU-seconds do not sum to those held"
+
+
 class RowStore:
     """The parts in one folder. Only the process that holds the folder may write; anyone may read at any time.
 
@@ -181,6 +199,9 @@ class RowStore:
             raise _unreadable(path, error) from error
         if not schema.equals(SCHEMA):
             raise ResultsError(f"{path}: its columns are those of another version; use another folder (--out)")
+        wrong = "" if columns else wrong_in(table)
+        if wrong:
+            raise ResultsError(f"{path}: holds what no run wrote ({wrong}); remove this file and run again")
         return table
 
 

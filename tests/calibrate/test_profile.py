@@ -92,6 +92,7 @@ def test_every_shipped_profile_follows_from_its_samples(name: str) -> None:
     ("change", "words"),
     [
         (lambda data: data.update(launch=1e-9), "launch: the file says 1e-09, its samples give 5e-06"),
+        (lambda data: data["ceilings"].update({"x" * 5000: 1.0}), "ceilings: the file says {'"),
         (lambda data: data["points"][0].update(t0=1e-9), "encode, field 1, k = 4, rows 1: t0 is 1e-09"),
         (lambda data: data["points"].pop(), "update, field 8, any k, rows 4: in the samples, not in the file"),
         (lambda data: data["points"][0].update(k=5), "encode, field 1, k = 5, rows 1: no samples"),
@@ -103,7 +104,9 @@ def test_a_profile_edited_by_hand_is_caught(tmp_path: Path, change: Any, words: 
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(data))
-    assert words in "\n".join(calibrate.check(path))
+    found = calibrate.check(path)
+    assert words in "\n".join(found)
+    assert all(len(line) < 600 for line in found)
 
 
 def test_samples_edited_by_hand_are_caught(tmp_path: Path) -> None:

@@ -109,6 +109,27 @@ def test_a_damaged_or_foreign_part_is_named(tmp_path: Path) -> None:
         store.read()
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"wall_s": 0.0, "productive_s": 0.0}, "a ledger does not sum"),
+        ({"wasted_s": 1.0}, "a ledger does not sum"),
+        ({"failures": -1}, "failures is negative or no number"),
+        ({"at_risk_s": float("nan")}, "at_risk_s is negative or no number"),
+        ({"gpu_s_reserved": 1.0}, "GPU-seconds do not sum"),
+    ],
+)
+def test_a_part_with_numbers_that_no_run_wrote_is_named(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+    store = RowStore(tmp_path)
+    store.append([row_of("a", 0), row_of("a", 1)], seed=1)
+    (path,) = parts(tmp_path)
+    table = pq.read_table(path).to_pylist()
+    pq.write_table(pa.Table.from_pylist([table[0], {**table[1], **changed}], schema=SCHEMA), path)
+    with pytest.raises(ResultsError, match=rf"{path.name}: holds what no run wrote \({said}.*remove this file"):
+        store.read()
+    assert store.keys() == {("a", 0), ("a", 1)}
+
+
 def many(count: int) -> list[list[dict[str, Any]]]:
     return [[row_of(f"p{i % 7}", i // 7)] for i in range(count)]
 
