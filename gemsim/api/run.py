@@ -103,7 +103,7 @@ def predict(study: AnyStudy, *, screen: bool = False, jobs: int = 1) -> pd.DataF
     leave open: for grids of thousands, which are worked out as arrays where points differ in intervals and spares
     alone; `jobs` processes share what is left.
 
-    Raises StudyError, ValueRefused for a number of jobs that is none.
+    Raises StudyError, ValueRefused for a number of jobs that is none, or without `screen`.
 
     >>> import gemsim as gs
     >>> table = gs.predict(gs.load_study("widths", quick=True))
@@ -111,6 +111,8 @@ def predict(study: AnyStudy, *, screen: bool = False, jobs: int = 1) -> pd.DataF
     (72, 0.956)
     """
     asked, processes = as_study(study), jobs_of(jobs)
+    if processes > 1 and not screen:
+        raise ValueRefused(f"jobs={processes} without screen", "jobs with screen=True, which alone has work to share")
     if screen:
         rows = closed_forms(asked.loaded, jobs=processes)
         return summary_frame(rows, swept_by(asked.loaded, designs_of(asked.loaded)), "", COMPUTED)

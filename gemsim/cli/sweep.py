@@ -37,12 +37,12 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
     """A time with its unit, in seconds."""
     if text is None:
         return None
-    from gemsim.errors import UnitError, ValueRefused
+    from gemsim.errors import ValueRefused
     from gemsim.study.runner import limit_of
 
     try:
         return limit_of(text)
-    except (UnitError, ValueRefused) as error:
+    except ValueRefused as error:
         raise click.BadParameter(str(error)) from None
 
 

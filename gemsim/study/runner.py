@@ -32,7 +32,7 @@ Made = Future[list[Outcome]]
 
 
 def limit_of(text: str) -> float:
-    """Seconds that a replication may take, from a time with its unit. Raises UnitError, and ValueRefused for none."""
+    """Seconds that a replication may take, from a time with its unit. Raises ValueRefused."""
     seconds: float = parse(text, "time")
     if seconds <= 0.0:
         raise ValueRefused(f"{show(text)} leaves no time", "a longer one; a replication takes milliseconds to minutes")

@@ -184,6 +184,11 @@ def test_the_screen_is_the_closed_form_of_fewer_columns() -> None:
     assert ((screened["reason"] == "") == (fully["reason"] == "")).all()
 
 
+def test_processes_have_nothing_to_share_without_the_screen() -> None:
+    with pytest.raises(ValueRefused, match=r"^jobs=2 without screen; jobs with screen=True"):
+        gs.predict(small(), jobs=2)
+
+
 def test_the_closed_form_has_what_uncertain_inputs_leave_open(tmp_path: Path) -> None:
     study = gs.load_study("uncertain", quick=True).point(index=0).with_({"run.horizon": "1 d", "run.replications": 1})
     alone = gs.predict(study).iloc[0]

@@ -199,12 +199,4 @@ def _nodes(axes: Any, timeline: Timeline, unit: float) -> None:
     axes.set_title("beside the job")
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0.0, None)
-    axes.legend(
-        frameon=False,
-        ncols=3,
-        fontsize=8,
-        handlelength=1.3,
-        columnspacing=1.1,
-        loc="lower right",
-        bbox_to_anchor=(1.0, 0.98),
-    )
+    _legend_above(axes, columns=3, height=0.98)
